@@ -20,7 +20,7 @@
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
-#include "embla.h"
+#include "embla_learn.h"
 
 enum { BATCH = 8192, BATCHES = 8, TURNS = 21 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/checksum.h"
-#include "text/compiled.h"
+#include "tokenizer/compiled.h"
 
 /* Does nothing if the places in the header are not inside the file. */
 static inline void compiled_seal(uint8_t *bytes, size_t size)

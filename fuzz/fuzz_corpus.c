@@ -11,8 +11,8 @@
  * files.
  */
 #include "base/mem.h"
+#include "corpus/corpus.h"
 #include "input.h"
-#include "text/corpus.h"
 
 enum { MOST = 4096 };
 static int32_t tokens[MOST], targets[MOST];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tokenizer that is made to be slow, and a text for it. Promises:
- *   - opening it, encoding the text and decoding the tokens stay within the bound (text/bound.h):
- *     what they count, and, in a build with libFuzzer, what they do. There the compiler counts each
- *     load of the text room, and there are few loads for a step. Work that no stage counts is found
- *     by that;
+ *   - opening it, encoding the text and decoding the tokens stay within the bound
+ * (tokenizer/bound.h): what they count, and, in a build with libFuzzer, what they do. There the
+ * compiler counts each load of the text room, and there are few loads for a step. Work that no
+ * stage counts is found by that;
  *   - beyond the bound a message names the file and the stage, and there are no tokens.
  * The first byte chooses the kind of file.
  */
 #include "base/mem.h"
 #include "hostile.h"
-#include "text/encode.h"
+#include "tokenizer/encode.h"
 
 /* Loads that a step may need, and those of a call of any size. The most that was seen is a third of
  * both. */

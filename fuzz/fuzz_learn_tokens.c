@@ -6,7 +6,7 @@
  *   - each line of the text is encoded with it, and a byte-level one gives every line back.
  */
 #include "base/mem.h"
-#include "embla_text.h"
+#include "embla_train.h"
 #include "folder.h"
 #include "input.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/pack_manifest.h"
+#include "checkpoint/pack_manifest.h"
 #include "input.h"
 
 static void check_pages(const embla_pack_pages *p, uint64_t count, uint64_t size)

@@ -107,7 +107,7 @@ static void check_again(const embla_vocab *vocab)
 static bool is_json(const uint8_t *data, size_t size)
 {
     return embla_vocab_json_sniff(data, size) && !embla_vocab_llama2c_sniff(data, size) &&
-           !embla_vocab_sentencepiece_sniff(data, size);
+           !embla_sentencepiece_sniff(data, size);
 }
 
 /* Thousands of lines would be slow and find nothing more. */

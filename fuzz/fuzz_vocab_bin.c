@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!vocab) return 0;
     if (embla_vocab_llmc_sniff(data, head))
         check_exact(vocab, data, size, 1024, 1);
-    else if (embla_vocab_sentencepiece_sniff(data, head) || memcmp(data, "GGUF", 4) == 0)
+    else if (embla_sentencepiece_sniff(data, head) || memcmp(data, "GGUF", 4) == 0)
         PROMISE(check_order(vocab, data, size, 0) <= size);
     else if (embla_vocab_llama2c_sniff(data, head))
         check_exact(vocab, data, size, 4, 8);

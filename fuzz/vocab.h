@@ -5,7 +5,7 @@
 #define EMBLA_FUZZ_VOCAB_H
 
 #include "base/mem.h"
-#include "formats/vocab.h"
+#include "checkpoint/vocab.h"
 #include "input.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));

@@ -12,7 +12,7 @@
  *
  * A process is a rank: 0 .. size-1. A call marked "collective" must be made by all ranks, in the
  * same order; it returns when this rank's part is done. If it fails on one rank, it fails on all,
- * unless a rank is lost, or a comment says otherwise. Link libembla_lab. It links no MPI:
+ * unless a rank is lost, or a comment says otherwise. Link libembla_cluster. It links no MPI:
  * embla_comm_open loads libembla_mpi.
  */
 #ifndef EMBLA_CLUSTER_H

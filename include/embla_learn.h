@@ -4,7 +4,7 @@
  *
  *   tokens -> embed -> your model -> hidden -> head, loss ------> one number
  *                                      |          |
- *   scatter (embla.h) <- your model's <- gradient <+-> gradient of the head's table
+ *   scatter <- your model's gradient <-+          +-> gradient of the head's table
  *      |                                                 |
  *      +-------------------> clip -> optim <-------------+
  *
@@ -20,6 +20,71 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- scatter: lookup backwards ---- */
+
+typedef struct embla_scatter embla_scatter;
+
+/* Rows that must not change: those named in any of the three ways. A zeroed struct means none. */
+typedef struct {
+    int64_t below;       /* all rows below this one, to train only rows added at the end */
+    const uint8_t *mask; /* a byte for each row of the table: not 0 means frozen; NULL means none */
+    const int64_t *rows; /* count row numbers, for example a padding row */
+    size_t count;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_frozen;
+
+typedef struct {
+    embla_frozen frozen; /* these rows get no gradient */
+    /* Positions in a virtual shard. A row's gradient is summed within each shard and rounded to
+     * float; then the shards are summed in order. Processes that split a batch at shards get the
+     * same bits. 0 means one shard. */
+    size_t shard;
+    float max_norm; /* clip the gradient of each row to this norm; 0 means no clipping */
+    int threads;
+    bool by_count;        /* divide the gradient of a row by the number of its occurrences */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_scatter_options;
+
+/* Allocates what a scatter needs, for a table with `rows` rows and batches of at most `capacity`
+ * tokens. The calls below allocate nothing. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_new(int64_t rows, size_t capacity,
+                                                       embla_scatter **out);
+EMBLA_API void embla_scatter_free(embla_scatter *scatter);
+/* Sorts the tokens of a batch by row. Token i is row i: for a table with a mapping, use
+ * embla_table_find_rows and embla_scatter_plan_rows. EMBLA_ERR_RANGE for a token outside the table,
+ * EMBLA_ERR_SHAPE for more tokens than the capacity. Pointers in options are not used after the
+ * call. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan(embla_scatter *scatter,
+                                                        const int32_t *tokens, size_t count,
+                                                        const embla_scatter_options *options);
+/* The same by row number. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_plan_rows(embla_scatter *scatter,
+                                                             const int64_t *rows, size_t count,
+                                                             const embla_scatter_options *options);
+/* The rows of the batch that are not frozen: ascending, each once; and their number. */
+EMBLA_API size_t embla_scatter_count(const embla_scatter *scatter);
+EMBLA_API const int64_t *embla_scatter_rows(const embla_scatter *scatter);
+/* Sums the gradients of the batch (tokens x dim) for each of these rows, and writes the sums to out
+ * (embla_scatter_count x dim). Sums are in double, in the order of positions, rounded once. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scatter,
+                                                       const float *gradients, size_t dim,
+                                                       float *out);
+/* Adds the same sums to a dense gradient (rows of the table x dim), in double, rounded once. */
+EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter,
+                                                       const float *gradients, size_t dim,
+                                                       float *dense);
+
+typedef struct {
+    int threads;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_limit_norm_options;
+
+/* Scales each row whose norm is above max_norm down to max_norm. rows are ascending, each once;
+ * NULL means all rows, and count is ignored. A row with a NaN or an infinity is not changed. */
+EMBLA_API EMBLA_CHECKED embla_status
+embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count, float max_norm,
+                       const embla_limit_norm_options *options);
 
 /* ---- head: vectors -> scores of all tokens ---- */
 

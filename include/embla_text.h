@@ -3,9 +3,8 @@
  *
  *   tokenizer.json -> tokenizer; text -> encoding: tokens and where they are; tokens -> text
  *   texts -> encoder (tokenizer, token table, mean) -> vectors
- *   text file -> corpus -> batches of tokens and targets
  *
- * The rules of embla.h hold here too; this is part of libembla.
+ * The rules of embla.h hold here too; link libembla_text.
  */
 #ifndef EMBLA_TEXT_H
 #define EMBLA_TEXT_H
@@ -172,43 +171,23 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
                                                       bool skip_special, const char **text,
                                                       size_t *length);
 
-/* ---- a tokenizer of one's own ---- */
-
-typedef struct {
-    embla_tokenizer_kind kind;  /* 0 means EMBLA_TOKENIZER_BPE, which is byte-level */
-    int64_t size;               /* the most tokens, special ones included; 0 means 32000 */
-    int64_t min_count;          /* a pair (a word for WordLevel, a string for Unigram) that occurs
-                                   less often makes no token; 0 means no limit */
-    const char *const *special; /* special tokens; they are the first tokens */
-    size_t special_count;
-    bool lowercase;             /* the tokenizer turns text to lower case */
-    int threads;                /* for counting; 0 means OpenMP's number */
-    embla_progress_fn progress; /* NULL means none; counts bytes, then tokens */
-    void *context;              /* passed to progress */
-    uint64_t reserved[4];       /* must be 0 */
-} embla_tokenizer_train_options;
-
-/* What a training has made. */
-typedef struct {
-    int64_t tokens, special, merges;
-    int64_t pieces; /* different words of the text, as the tokenizer cuts it */
-    uint64_t reserved[4];
-} embla_tokenizer_trained;
-
-/* Trains a tokenizer on a text file, or on the files of a folder, and writes it to `path` as a
- * tokenizer.json that Hugging Face's library reads too. `path` is replaced if it exists; after a
- * failure it is unchanged. The merges of BPE are those of Hugging Face's BpeTrainer on the same
- * lines; Unigram is learned as its UnigramTrainer does. WordPiece and WordLevel get the special
- * token [UNK] if it is not given, Unigram gets <unk>. The result does not depend on the number of
- * threads. options NULL means defaults; trained may be NULL. EMBLA_ERR_FORMAT names the byte that
- * is not valid UTF-8, EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_train(
-    const char *text, const char *path, const embla_tokenizer_train_options *options,
-    embla_tokenizer_trained *trained);
-
 /* Copies a tokenizer.json. `to` is replaced if it exists; after a failure it is unchanged.
  * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_copy(const char *from, const char *to);
+
+/* ---- words of a text ---- */
+
+/* Finds the next word of a text. Its address goes to *word; the result is its length in bytes, 0 if
+ * there is no further word. The next search begins at *word + length.
+ *   word character  A-Z, a-z, 0-9 and all characters from U+00C0 on, except U+00D7, U+00F7, U+2000
+ *                   to U+2BFF, U+3000 to U+303F, U+FE10 to U+FE6F, U+FF00 to U+FF0F and U+1F000 to
+ *                   U+1FAFF
+ *   word            as many word characters as follow each other; ' or U+2019 between two of them
+ *                   belongs to the word (don't)
+ *   line end        LF is a word of its own
+ *   separator       spaces and other white space, control characters; they belong to no word
+ *   any other       a word of its own: punctuation, symbols, a byte that is not valid UTF-8 */
+EMBLA_API size_t embla_next_word(const char *text, size_t length, const char **word);
 
 /* ---- subwords: rows of words that a table does not have ---- */
 
@@ -326,96 +305,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_encode_texts(const embla_encoder *enc
                                                         const size_t *lengths, size_t count,
                                                         const embla_encode_options *options,
                                                         float *out, embla_encoded *details);
-
-/* ---- corpus: text as tokens ---- */
-
-typedef struct embla_corpus embla_corpus;
-
-typedef enum {
-    EMBLA_CORPUS_CHARACTERS = 0, /* a token for each different character (UTF-8), by code point */
-    EMBLA_CORPUS_BYTES = 1,      /* 256 tokens */
-    EMBLA_CORPUS_TOKENS = 2,     /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
-    EMBLA_CORPUS_WORDS = 3,      /* a token for each of the most frequent words, and one for all
-                                    other words; embla_next_word has the rule */
-    EMBLA_CORPUS_TOKENIZER = 4   /* the tokens of a tokenizer */
-} embla_corpus_kind;
-
-typedef struct {
-    embla_corpus_kind kind;
-    bool documents;    /* each line is a document between two BOS tokens */
-    double validation; /* share for validation, below 1; 0 means 0.1 for a stream and none for
-                          documents; a negative number means none */
-    uint64_t seed;     /* of the order of documents, and of positions in a stream */
-    bool in_order;     /* use documents, or pieces of a stream, in the order of the file */
-    int64_t words;     /* for EMBLA_CORPUS_WORDS: how many words at most; 0 means all */
-    const embla_tokenizer *tokenizer; /* for EMBLA_CORPUS_TOKENIZER; needed only by
-                                         embla_corpus_open. BOS is its token <|endoftext|> */
-    uint64_t reserved[2];             /* must be 0 */
-} embla_corpus_options;
-
-/* Finds the next word of a text. Its address goes to *word; the result is its length in bytes, 0 if
- * there is no further word. The next search begins at *word + length.
- *   word character  A-Z, a-z, 0-9 and all characters from U+00C0 on, except U+00D7, U+00F7, U+2000
- *                   to U+2BFF, U+3000 to U+303F, U+FE10 to U+FE6F, U+FF00 to U+FF0F and U+1F000 to
- *                   U+1FAFF
- *   word            as many word characters as follow each other; ' or U+2019 between two of them
- *                   belongs to the word (don't)
- *   line end        LF is a word of its own
- *   separator       spaces and other white space, control characters; they belong to no word
- *   any other       a word of its own: punctuation, symbols, a byte that is not valid UTF-8 */
-EMBLA_API size_t embla_next_word(const char *text, size_t length, const char **word);
-
-/* Opens a text file, a folder of text files, or a file of tokens. The files of a folder are joined
- * in the order of their names; hidden files are skipped, links and folders refused. A text is kept
- * in memory as tokens of 1, 2 or 4 bytes; a file of tokens is mapped. Lines end with LF or CR LF;
- * an empty line is no document. options NULL means characters, as one stream. Tokens of words are
- * numbered by frequency, the most frequent first, and equally frequent ones in the order of their
- * bytes; the token of unknown words follows them. EMBLA_ERR_FORMAT names the byte that is not valid
- * UTF-8. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_open(const char *path,
-                                                       const embla_corpus_options *options,
-                                                       embla_corpus **out);
-EMBLA_API void embla_corpus_free(embla_corpus *corpus);
-/* The number of tokens; each document counts one BOS. */
-EMBLA_API int64_t embla_corpus_tokens(const embla_corpus *corpus);
-EMBLA_API int64_t embla_corpus_vocab(const embla_corpus *corpus);
-EMBLA_API int64_t embla_corpus_documents(const embla_corpus *corpus); /* 1 for a stream */
-/* The text of a token: *length bytes, then a 0. length may be NULL. NULL if the token has no text
- * (BOS, the token of unknown words, tokens of a file). */
-EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length);
-/* The BOS token; -1 if there is none. */
-EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
-/* The token of all words that are not in the vocabulary; -1 if there is none. *count (may be NULL)
- * gets how often it occurs in the corpus. A word of more than 255 bytes is never in it. */
-EMBLA_API int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count);
-/* Converts text to tokens. *count is their number; the first `capacity` are written to tokens. No
- * BOS is added. EMBLA_ERR_NOT_FOUND names a character that the corpus does not have. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_encode(const embla_corpus *corpus,
-                                                         const char *text, size_t length,
-                                                         size_t capacity, int32_t *tokens,
-                                                         size_t *count);
-/* Writes batch number `step`: tokens (B, T) and the token after each as its target. Past the end of
- * a document the token is 0 and the target EMBLA_TARGET_IGNORE. A batch depends only on step and
- * options, not on earlier calls.
- *   documents  Sequence b is document number (step * B + b) in an order that seed gives, cut to T
- *              tokens. Each epoch has another order, with each document once.
- *   stream     Sequence b is T tokens from a position drawn by (seed, step, b); with in_order,
- *              piece number (step * B + b).
- * used (may be NULL) gets the length of the longest sequence: what is written is (B, *used). tokens
- * and targets need room for B x T. EMBLA_ERR_SHAPE if there are fewer than T + 1 tokens to train
- * on. EMBLA_ERR_IO if the file of tokens has changed. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step,
-                                                        size_t batch, size_t length,
-                                                        int32_t *tokens, int32_t *targets,
-                                                        size_t *used);
-/* Writes the n-th batch of the validation part, in order. EMBLA_ERR_RANGE past the last. The
- * validation part of a stream is its end, in pieces of T tokens; the last may be shorter. Documents
- * for validation are the same for all seeds; with in_order they are the last ones. Missing
- * sequences of the last batch are EMBLA_TARGET_IGNORE. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n,
-                                                             size_t batch, size_t length,
-                                                             int32_t *tokens, int32_t *targets,
-                                                             size_t *used);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the linker's version script of both shared libraries.
+# Writes the linker's version script of the shared libraries.
 #
 # Public functions are in the node EMBLA_<major>.<minor>, like the name of the library. What
 # libembla exports for libembla_lab alone (marked EMBLA_PRIVATE in src/) is in a node of the whole
@@ -8,7 +8,7 @@
 #   usage: cmake -DSOURCE=src -DVERSION=1.2.3 -DOUT=embla.map -P symbol_versions.cmake
 
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" series "${VERSION}")
-file(GLOB headers ${SOURCE}/*/*.h)
+file(GLOB_RECURSE headers ${SOURCE}/*.h)
 set(names "")
 foreach(header ${headers})
   file(READ ${header} text)

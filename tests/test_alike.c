@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are the same, and rows of one direction, against a comparison of all with all;
- * and the order that rows are put in (see/order.h).
+ * and the order that rows are put in (near/order.h).
  */
 #include "check.h"
 #include "slow.h"
@@ -9,8 +9,8 @@
 
 #include "base/dtype.h"
 #include "base/mem.h"
+#include "near/order.h"
 #include "see/alike.h"
-#include "see/order.h"
 
 #define ALIKE 0.999999
 

@@ -4,7 +4,7 @@
  * definition: each document once an epoch, each token of validation once. Real texts
  * (names, tinyshakespeare) are in EMBLA_DATA; without it their tests are skipped.
  */
-#include "text/corpus.h"
+#include "corpus/corpus.h"
 
 #include <errno.h>
 #include <math.h>

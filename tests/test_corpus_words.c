@@ -3,7 +3,7 @@
  * and texts that are meant to break it. The cuts are written down by hand; tokens are held against
  * a second count, by comparing each word with all others.
  */
-#include "text/corpus.h"
+#include "corpus/corpus.h"
 
 #include "base/mem.h"
 #include "name_corpus.h"

@@ -2,11 +2,11 @@
 /* Word vectors as static models: how a text is cut into the words of a table, and vectors of
  * words that only have n-grams. */
 #include "base/mem.h"
+#include "encoder/encoder.h"
 #include "files/io.h"
 #include "models.h"
 #include "safetensors_file.h"
 #include "scratch.h"
-#include "text/encoder.h"
 
 enum { DIM = 2 };
 

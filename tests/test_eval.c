@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "checkpoint/vocab.h"
 #include "embla_lab.h"
 #include "files/io.h"
-#include "formats/vocab.h"
 #include "scratch.h"
 #include "see/eval.h"
 #include "slow.h"

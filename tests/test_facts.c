@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "formats/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 /* ---- small checkpoints ---- */
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "blobs.h"
-#include "see/graph.h"
+#include "map/graph.h"
 #include "slow.h"
 
 static embla_graph *graph_of(const embla_table *table, size_t k, int threads)

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "check.h"
+#include "embla_learn.h"
 
 enum { MOST_DIM = 1024 };
 

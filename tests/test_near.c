@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "see/near.h"
+#include "near/near.h"
 #include "slow.h"
 
 enum { DIM_MOST = 256 };
@@ -363,7 +363,7 @@ static void near_ties_are_settled_in_double(void **state)
 }
 
 /* One row in 16 is close to the query, each a little closer than the one before, by less than a sum
- * of floats can tell. The other rows are far away, so that a scan filters (see/scan.c), and must
+ * of floats can tell. The other rows are far away, so that a scan filters (near/scan.c), and must
  * not drop a row that is better than all before it. */
 static void rows_that_only_exact_sums_can_rank(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #include "opened.h"
 
-#include "formats/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 static void a_gguf_may_be_called_mixture_of_experts(void **state)
 {

@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "checkpoint/pack_manifest.h"
 #include "files/io.h"
-#include "formats/pack_manifest.h"
 #include "gguf_bytes.h"
 #include "store/store.h"
 #include "store_tables.h"

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "formats/pack_manifest.h"
+#include "checkpoint/pack_manifest.h"
 #include "store/store.h"
 #include "store_tables.h"
 

@@ -5,7 +5,7 @@
 #include "embla_lab.h"
 #include "embla_search.h"
 #include "embla_store.h"
-#include "embla_text.h"
+#include "embla_train.h"
 #include "embla_wordvec.h"
 #include "files/packed.h"
 #include "scratch.h"

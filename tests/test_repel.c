@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "see/hartley.h"
-#include "see/repel.h"
+#include "map/hartley.h"
+#include "map/repel.h"
 
 enum { WIDE = EMBLA_HARTLEY_WIDE };
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "formats/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 /* The folder's model.safetensors and, unless NULL, its config.json. */
 static embla_checkpoint *with_config(const toy_tensor *tensors, size_t count, const char *config)

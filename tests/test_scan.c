@@ -8,7 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/mem.h"
-#include "see/scan.h"
+#include "near/scan.h"
 
 static int by_score(const void *a, const void *b)
 {

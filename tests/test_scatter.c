@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "table/frozen.h"
+#include "learn/frozen.h"
 
 /* ---- the definition ---- */
 

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "see/sketch.h"
+#include "near/sketch.h"
 
 enum { ROWS = 5000, K_MOST = 600 };
 

@@ -9,9 +9,9 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "engine/gram.h"
 #include "files/io.h"
 #include "scratch.h"
-#include "see/gram.h"
 #include "slow.h"
 
 /* ---- the slow way ---- */

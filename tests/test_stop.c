@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "embla_search.h"
+#include "near/near.h"
 #include "scratch.h"
-#include "see/near.h"
 
 enum { DIM = 64, ROWS = 4000, LARGEST = 1 << 22 };
 

@@ -7,8 +7,8 @@
 #include "team_job.h"
 
 #include "cluster/team_slices.h"
+#include "corpus/corpus.h"
 #include "files/map.h"
-#include "text/corpus.h"
 
 /* ---- sums of floats ---- */
 

@@ -3,7 +3,7 @@
  * sizes n, 2n and 4n; what is compared with the bound is work that was counted, never seconds. */
 #include "embla_text.h"
 #include "scratch.h"
-#include "text/encode.h"
+#include "tokenizer/encode.h"
 
 typedef struct {
     char *bytes;

@@ -2,7 +2,7 @@
 /* Stages that few files have. What they must give was printed by Hugging Face's library. */
 #include "embla_text.h"
 #include "scratch.h"
-#include "text/unicode.h"
+#include "unicode/unicode.h"
 
 /* WordLevel: a piece that is in the list is its index, any other is 0. */
 #define WORDS_OF(pre, vocab)                                                                       \

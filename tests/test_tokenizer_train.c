@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "comma_locale.h"
-#include "embla_text.h"
+#include "embla_train.h"
 #include "files/io.h"
 #include "scratch.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "formats/vocab.h"
+#include "checkpoint/vocab.h"
 
 #define SHOWN "some/vocab"
 

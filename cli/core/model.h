@@ -6,7 +6,7 @@
 
 #include "embla_checkpoint.h"
 #include "embla_lab.h"
-#include "embla_text.h"
+#include "embla_train.h"
 
 #include "core/args.h"
 #include "core/out.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embla_text.h"
+#include "embla_train.h"
 
 #include "core/inputs.h"
 #include "train/ranks.h"

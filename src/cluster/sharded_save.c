@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/saved.h"
 #include "cluster/sharded.h"
 #include "files/io.h"
 #include "files/json_out.h"
-#include "formats/saved.h"
 
 #define INDEX EMBLA_SHARDED_INDEX
 

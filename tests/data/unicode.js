@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what Hugging Face's library does with every code point: unicode_ref.json or
-// unicode_more.json of tokenizers/unicode, byte for byte. src/text/make_unicode.py makes tables of
+// unicode_more.json of tokenizers/unicode, byte for byte. src/text/unicode/make_unicode.py makes tables of
 // them. tests/data/fetch calls it, with the npm package `tokenizers`.
 //   usage: node unicode.js unicode_ref.json.xz | unicode_more.json
 'use strict';

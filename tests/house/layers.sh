@@ -1,63 +1,72 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Shows every #include in src/ that goes against the order of the rooms, and
-# every outside library included from a second place. Exits 1 if there is one,
-# 2 if src/ holds a room that is not listed here.
+# Shows every #include in src/ that goes against the order of the libraries and rooms, and every
+# outside library included from a second place. Exits 1 if there is one, 2 if src/ holds a room
+# that is not listed here.
 #   usage: layers.sh PROJECT
 set -eu
 cd "$1/src"
 
 # The rooms a room may include.
 allowed() {
+    core="checkpoint formats files base"
     case "$1" in
-    base)    echo "base" ;;
-    files)   echo "files base" ;;
-    formats) echo "formats files base" ;;
-    lookup)  echo "lookup formats files base" ;;
-    table)   echo "table lookup formats files base" ;;
-    ngram)   echo "ngram formats files base" ;;
-    store)   echo "store lookup formats files base" ;;
-    text)    echo "text table lookup formats files base" ;;
-    engine)  echo "engine base" ;;
-    see)     echo "see engine table formats files base" ;;
-    search)  echo "search see text engine table formats files base" ;;
-    reshape) echo "reshape formats files base" ;;
-    learn)   echo "learn engine table formats files base" ;;
-    model)   echo "model learn ngram engine table formats files base" ;;
-    train)   echo "train model learn text formats files base" ;;
-    wordvec) echo "wordvec text formats files base" ;;
-    cluster) echo "cluster train wordvec model learn engine table lookup formats files base" ;;
-    *)       echo "unknown room: $1" >&2; return 2 ;;
+    core/base)       echo "base" ;;
+    core/files)      echo "files base" ;;
+    core/formats)    echo "formats files base" ;;
+    core/checkpoint) echo "$core" ;;
+    core/lookup)     echo "lookup $core" ;;
+    core/table)      echo "table lookup $core" ;;
+    core/ngram)      echo "ngram $core" ;;
+    core/store)      echo "store lookup $core" ;;
+    text/unicode)    echo "unicode base" ;;
+    text/tokenizer)  echo "tokenizer unicode $core" ;;
+    text/encoder)    echo "encoder tokenizer unicode table $core" ;;
+    lab/engine)      echo "engine table $core" ;;
+    lab/near)        echo "near engine table $core" ;;
+    lab/see)         echo "see near engine table unicode $core" ;;
+    lab/map)         echo "map near engine table $core" ;;
+    lab/search)      echo "search see near engine encoder table $core" ;;
+    lab/reshape)     echo "reshape $core" ;;
+    lab/learn)       echo "learn engine table lookup $core" ;;
+    lab/corpus)      echo "corpus tokenizer unicode $core" ;;
+    lab/vocabulary)  echo "vocabulary corpus tokenizer unicode $core" ;;
+    lab/wordvec)     echo "wordvec corpus encoder unicode $core" ;;
+    lab/model)       echo "model learn engine ngram table $core" ;;
+    lab/train)       echo "train model learn corpus $core" ;;
+    cluster)         echo "cluster train wordvec model learn engine table lookup $core" ;;
+    *)               echo "unknown room: $1" >&2; return 2 ;;
     esac
 }
 
 # The public headers a room may include: those that declare what it does, and what it uses.
 public() {
     case "$1" in
-    base | files)           echo "embla.h" ;;
-    formats | table)        echo "embla.h embla_checkpoint.h" ;;
-    lookup | ngram | store) echo "embla.h embla_checkpoint.h embla_store.h" ;;
-    text)                   echo "embla.h embla_checkpoint.h embla_text.h" ;;
-    engine | see | reshape) echo "embla.h embla_checkpoint.h embla_lab.h" ;;
-    learn)                  echo "embla.h embla_learn.h" ;;
-    search)                 echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
-    wordvec)                echo "embla.h embla_text.h embla_wordvec.h" ;;
-    model | train)          echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
-    cluster)                echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_wordvec.h embla_cluster.h" ;;
+    core/base | core/files)                          echo "embla.h" ;;
+    core/formats | core/checkpoint | core/table)     echo "embla.h embla_checkpoint.h" ;;
+    core/*)                                          echo "embla.h embla_checkpoint.h embla_store.h" ;;
+    text/*)                                          echo "embla.h embla_checkpoint.h embla_text.h" ;;
+    lab/engine | lab/near | lab/see | lab/map | lab/reshape) echo "embla.h embla_checkpoint.h embla_lab.h" ;;
+    lab/search)                                      echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
+    lab/learn)                                       echo "embla.h embla_learn.h" ;;
+    lab/corpus | lab/vocabulary)                     echo "embla.h embla_text.h embla_train.h" ;;
+    lab/wordvec)                                     echo "embla.h embla_text.h embla_wordvec.h" ;;
+    lab/model | lab/train)
+        echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
+    cluster)
+        echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_wordvec.h embla_cluster.h" ;;
     esac
 }
 
 # The one file an outside library is included from.
 home_of() {
     case "$1" in
-    dnnl.h | oneapi/dnnl/dnnl.h) echo "engine/onednn.c" ;;
-    cblas.h)             echo "engine/cblas.c" ;;
-    lapacke.h)           echo "engine/lapacke.c" ;;
-    xxhash.h)            echo "base/checksum.c" ;;
+    dnnl.h | oneapi/dnnl/dnnl.h) echo "lab/engine/onednn.c" ;;
+    cblas.h)             echo "lab/engine/cblas.c" ;;
+    lapacke.h)           echo "lab/engine/lapacke.c" ;;
+    xxhash.h)            echo "core/base/checksum.c" ;;
     cairo*.h | pango/*)  echo "none: cli/draw/paint.c has it" ;;
-    linux/io_uring.h)    echo "files/ring.c" ;;
-    utf8proc.h)          echo "text/normalize.c" ;;
-    pcre2.h)             echo "text/split.c" ;;
+    linux/io_uring.h)    echo "core/files/ring.c" ;;
     mpi.h)               echo "cluster/comm_mpi.c" ;;
     esac
 }
@@ -68,9 +77,9 @@ say() {
     bad=1
 }
 
-for file in */*.c */*.h; do
+for file in */*/*.[ch] cluster/*.[ch]; do
     [ -e "$file" ] || continue
-    room=${file%%/*}
+    room=${file%/*}
     may=$(allowed "$room")
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         case "$header" in
@@ -98,6 +107,7 @@ done
 # without symbols of the library. They include the C library and each other, nothing else.
 shared="base/hash.h base/json_text.h base/utf8.h"
 for file in $shared; do
+    file=core/$file
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         case " $shared " in
         *" $header "*) ;;
@@ -117,7 +127,7 @@ for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
         [ "$file $header" != "bench/disk_limits.c files/ring.h" ] || continue
-        [ -e "src/$header" ] || continue
+        [ -e "src/$header" ] || [ -e "src/core/$header" ] || [ -e "src/text/$header" ] || [ -e "src/lab/$header" ] || continue
         case " $shared " in
         *" $header "*) ;;
         *) say "$file includes \"$header\": only include/ and $shared are for it" ;;

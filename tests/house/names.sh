@@ -29,7 +29,7 @@ types=$(awk '
     }
     /^\} [a-z_0-9]+;/ { split($0, word, /[ ;]+/); print word[2], FILENAME }
     /^typedef .*\} [a-z_0-9]+;/ { n = split($0, word, /[ ;]+/); print word[n - 1], FILENAME }
-' src/*/*.[ch] include/*.h | awk '$1 ~ /^embla_/ || $2 ~ /\.h$/' | sort -u)
+' src/*/*/*.[ch] src/cluster/*.[ch] include/*.h | awk '$1 ~ /^embla_/ || $2 ~ /\.h$/' | sort -u)
 for name in $(cut -d ' ' -f 1 <<<"$types" | uniq -d); do
     say "two types are called $name:$(awk -v n="$name" '$1 == n { printf " %s", $2 }' <<<"$types")"
 done
@@ -47,12 +47,12 @@ if [[ $# -gt 0 ]]; then
     [[ -z $strangers ]] || say "names without the prefix cli_ or bench_:"$'\n'"$strangers"
 fi
 
-# tsort names the members of a circle on stderr. Paths are relative to src/, cli/, include/ or the
+# tsort names the members of a circle on stderr. Paths are relative to a folder of src/, cli/, include/ or the
 # project, and no two files have the same name: so the name alone says which header is meant.
 circles=$(awk 'match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
         split($0, word, "\""); from = FILENAME; to = word[2]
         sub(/.*\//, "", from); sub(/.*\//, "", to); print from, to
-    }' src/*/*.h cli/*/*.h bench/*.h include/*.h | tsort 2>&1 >/dev/null |
+    }' src/*/*/*.h src/cluster/*.h cli/*/*.h bench/*.h include/*.h | tsort 2>&1 >/dev/null |
     sed -n 's/^tsort: \([a-z_0-9]*\.h\)$/\1/p') || true
 [[ -z $circles ]] || say "headers include each other in a circle: $(tr '\n' ' ' <<<"$circles")"
 exit $bad

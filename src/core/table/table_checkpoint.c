@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of this process as a checkpoint, so that what reads checkpoints, embla_convert above all,
+ * reads it too.
+ *
+ * The checkpoint has one "file", the bytes of the table, with one tensor in it. Its words are
+ * labels of that file. It lies in no folder, so nothing beside it is looked for.
+ */
+#include <string.h>
+
+#include "checkpoint/checkpoint.h"
+#include "table/table.h"
+
+static const char shown[] = "the table in memory";
+static const char tensor[] = "vectors";
+
+/* A format that no file has: it is neither detected nor written. */
+static const embla_format in_memory = {.name = "memory", .one_table = true};
+
+/* Only what a file can hold: rows without gaps, whose numbers need no scale, one for each token. */
+static embla_status check(const embla_table *table, const embla_vocab *vocab)
+{
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "files are little-endian, but this machine is big-endian");
+    if (table->row_stride != table->row_bytes)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the table has rows of %zu bytes, %zu bytes apart; a checkpoint has no "
+                          "gaps between rows",
+                          table->row_bytes, table->row_stride);
+    if (table->scale != 1.0f)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the table has a scale of %g, which no format stores; it must be 1",
+                          (double)table->scale);
+    if (table->token_rows)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "the table maps %" PRId64 " tokens to %" PRId64
+                          " rows; a checkpoint of a table has no mapping",
+                          table->token_count, table->rows);
+    if (vocab && embla_vocab_end(vocab) > table->rows)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "the vocabulary has tokens up to %" PRId64 ", but the table has %" PRId64
+                          " rows",
+                          embla_vocab_end(vocab) - 1, table->rows);
+    return EMBLA_OK;
+}
+
+static embla_status describe(const embla_table *table, embla_directory *directory)
+{
+    embla_entry *entry = NULL;
+    const embla_element *element = NULL;
+    EMBLA_TRY(embla_element_find(table->dtype, "the table", &element));
+    directory->format = in_memory.name;
+    EMBLA_TRY(embla_directory_add(directory, tensor, strlen(tensor), &entry));
+    entry->element = element;
+    entry->rank = 2;
+    entry->shape[0] = (uint64_t)table->rows;
+    entry->shape[1] = table->dim;
+    entry->bytes = (uint64_t)table->rows * table->row_bytes;
+    return EMBLA_OK;
+}
+
+/* Words of rows; a row without a word has a label without bytes. */
+static embla_status add_labels(const embla_vocab *vocab, embla_directory *directory)
+{
+    size_t count, end = vocab ? (size_t)embla_vocab_end(vocab) : 0;
+    embla_name *labels = NULL;
+    if (end == 0) return EMBLA_OK;
+    EMBLA_TRY(embla_arena_many(&directory->arena, end, sizeof *labels, "words", &labels));
+    const embla_word *words = embla_vocab_words(vocab, &count);
+    for (size_t i = 0; i < end; i++) labels[i].number = (uint32_t)i;
+    for (size_t i = 0; i < count; i++) {
+        labels[words[i].token].bytes = words[i].bytes;
+        labels[words[i].token].length = words[i].length;
+    }
+    directory->labels = labels;
+    directory->label_count = end;
+    return EMBLA_OK;
+}
+
+static embla_status fill(const embla_table *table, const embla_vocab *vocab, embla_checkpoint *cp)
+{
+    EMBLA_TRY(embla_arena_many(&cp->arena, 1, sizeof *cp->shards, "a list of files", &cp->shards));
+    embla_shard *shard = &cp->shards[0];
+    size_t bytes = (size_t)table->rows * table->row_bytes; /* a table fits in memory */
+    EMBLA_TRY(embla_map_bytes(table->data, bytes, shown, &shard->map));
+    cp->shard_count = 1; /* from now on it is freed with the checkpoint */
+    EMBLA_TRY(describe(table, &shard->directory));
+    EMBLA_TRY(add_labels(vocab, &shard->directory));
+    return embla_checkpoint_finish(cp);
+}
+
+embla_status embla_checkpoint_view(const embla_table *table, const embla_vocab *vocab,
+                                   embla_checkpoint **out)
+{
+    embla_checkpoint *cp = NULL;
+    if (!table || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_view: %s is NULL",
+                          table ? "out" : "the table");
+    EMBLA_TRY(check(table, vocab));
+    EMBLA_TRY(embla_table_check_file(table));
+    EMBLA_TRY(embla_checkpoint_begin(&cp));
+    cp->shown = shown;
+    cp->format = &in_memory;
+    embla_status status = fill(table, vocab, cp);
+    if (status != EMBLA_OK) {
+        embla_checkpoint_free(cp);
+        return status;
+    }
+    *out = cp;
+    return EMBLA_OK;
+}

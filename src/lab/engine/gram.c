@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two passes. The first finds the finite rows, their mean and their largest magnitude. The second
+ * subtracts the mean and sums products: in float by the engine within a block of rows, in double
+ * from block to block. The contribution of the mean, known in double, is added at the end if it is
+ * wanted. It is often the largest by far, and rounding errors of its size would hide everything
+ * else.
+ *
+ * The matrix is cut into tiles, and rows into lanes where there are few tiles. One thread at a time
+ * works on a tile of a lane and adds its blocks in order. Both cuts are independent of the number
+ * of threads, so the bits are too.
+ */
+#include "engine/gram.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/failure.h"
+#include "base/kernels.h"
+#include "base/mem.h"
+#include "base/threads.h"
+#include "engine/engine.h"
+#include "table/table.h"
+
+enum {
+    DIM_MOST = 32768, /* a matrix of 8 GiB */
+    CHUNK = 1024,     /* rows of one piece of work in the first pass; whole words of bad */
+    CHUNK_LANES = 32,
+    TILE = 512,  /* columns of a tile; whole pieces */
+    BLOCK = 256, /* rows of one product, which sums in float */
+    TURN = 4,    /* blocks of a lane between barriers, so that threads read the same rows */
+    LANES_MOST = 16,
+    LANES_BYTES = 32 << 20 /* bytes of all matrices, if there is more than one */
+};
+
+/* ---- the first pass ---- */
+
+typedef struct {
+    const embla_table *table;
+    const embla_kernels *kernels;
+    embla_decode_fn *decode;
+    embla_gram *gram;
+    size_t dim;
+    double *sums; /* CHUNK_LANES x dim */
+    float *space; /* CHUNK_LANES x dim: decoded rows, unless rows are used where they are */
+    int64_t good[CHUNK_LANES];
+    int32_t most[CHUNK_LANES]; /* bits of the largest magnitude */
+} first_pass;
+
+/* The bits of the largest magnitude. Bits of floats without a sign order as the floats do, with
+ * infinity and NaN last. */
+static int32_t largest_bits(const float *x, size_t n)
+{
+    int32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
+    }
+    return most;
+}
+
+static void first_lane(first_pass *pass, size_t lane)
+{
+    enum { INFINITE = 0x7f800000 };
+    int64_t rows = pass->table->rows, step = (int64_t)CHUNK_LANES * CHUNK, good = 0;
+    float *space = pass->space + lane * pass->dim;
+    int32_t most = 0;
+    for (int64_t from = (int64_t)lane * CHUNK; from < rows; from += step) {
+        int64_t to = from + CHUNK < rows ? from + CHUNK : rows;
+        for (int64_t row = from; row < to; row++) {
+            const float *x = embla_table_piece(pass->table, pass->decode, row, 0, pass->dim, space);
+            int32_t bits = largest_bits(x, pass->dim);
+            if (bits >= INFINITE) {
+                pass->gram->bad[row / 64] |= UINT64_C(1) << (row % 64);
+                continue;
+            }
+            most = bits > most ? bits : most;
+            pass->kernels->accumulate(x, 1.0, pass->dim, pass->sums + lane * pass->dim);
+            good++;
+        }
+    }
+    pass->good[lane] = good;
+    pass->most[lane] = most;
+}
+
+/* The power of two to scale by, which changes no digit. Squares of numbers between the limits, and
+ * sums of them, are floats of full precision. */
+static int exponent_for(float most)
+{
+    enum { SAFE = 40, END = 120 }; /* beyond END the power itself would not be a normal float */
+    int exponent = 0;
+    if (most > 0) (void)frexpf(most, &exponent);
+    if (exponent > END) return END;
+    if (exponent < -END) return -END;
+    return exponent > SAFE || exponent < -SAFE ? exponent : 0;
+}
+
+static void first_end(first_pass *pass)
+{
+    embla_gram *gram = pass->gram;
+    int32_t bits = 0;
+    float most;
+    for (size_t lane = 0; lane < CHUNK_LANES; lane++) {
+        gram->rows += pass->good[lane];
+        bits = pass->most[lane] > bits ? pass->most[lane] : bits;
+        for (size_t i = 0; i < pass->dim; i++) gram->mean[i] += pass->sums[lane * pass->dim + i];
+    }
+    for (size_t i = 0; i < pass->dim && gram->rows > 0; i++) gram->mean[i] /= (double)gram->rows;
+    gram->nonfinite = pass->table->rows - gram->rows;
+    memcpy(&most, &bits, sizeof most);
+    gram->exponent = exponent_for(most);
+}
+
+static embla_status first(const embla_table *table, int threads, embla_gram *gram)
+{
+    first_pass pass = {
+        .table = table, .kernels = embla_kernels_get(), .gram = gram, .dim = table->dim};
+    size_t sums_bytes = CHUNK_LANES * table->dim * sizeof(double);
+    size_t bytes = sums_bytes + CHUNK_LANES * table->dim * sizeof(float);
+    void *memory;
+    pass.decode = embla_dtype_decoder(table->dtype, pass.kernels->isa);
+    EMBLA_TRY(embla_mem_new(bytes, "sums of columns", &memory));
+    pass.sums = memory;
+    pass.space = (float *)(void *)((char *)memory + sums_bytes);
+    int team = embla_threads_for(threads, (size_t)table->rows * table->row_bytes);
+    (void)team; /* without OpenMP */
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+    for (size_t lane = 0; lane < CHUNK_LANES; lane++) first_lane(&pass, lane);
+    first_end(&pass);
+    embla_mem_free(memory, bytes);
+    return EMBLA_OK;
+}
+
+/* ---- the second pass ---- */
+
+typedef struct {
+    const embla_table *table;
+    const embla_kernels *kernels;
+    embla_decode_fn *decode;
+    embla_gram *gram;
+    size_t dim, width, sides, tiles, lanes; /* width is the columns of a tile, at most TILE */
+    float scale;                            /* 2^-exponent */
+    float *minus;                           /* dim: the scaled and rounded mean, negated */
+    double *lane_memory;                    /* (lanes - 1) matrices, for all lanes but the first */
+    float *space;                           /* memory of all threads, `share` floats each */
+    size_t share;
+    atomic_int next;
+    embla_failure failure;
+} second_pass;
+
+typedef struct {
+    size_t row, column; /* position of the tile, counted in tiles; column >= row */
+    size_t lane;
+} place;
+
+static place tile_position(const second_pass *pass, size_t task)
+{
+    place at = {.lane = task / pass->tiles};
+    size_t left = task % pass->tiles;
+    for (size_t in_row = pass->sides; left >= in_row; in_row--) {
+        left -= in_row;
+        at.row++;
+    }
+    at.column = at.row + left;
+    return at;
+}
+
+/* Writes columns first .. first+n-1 of count rows, minus the mean, to out (count x n). Rows that
+ * are left out become zeros, which add nothing. */
+static void read_panel(const second_pass *pass, int64_t from, size_t count, size_t first, size_t n,
+                       float *out)
+{
+    float piece[EMBLA_PIECE];
+    for (size_t r = 0; r < count; r++, out += n) {
+        int64_t row = from + (int64_t)r;
+        if (embla_gram_left_out(pass->gram, row)) {
+            memset(out, 0, n * sizeof *out);
+            continue;
+        }
+        for (size_t i = 0; i < n; i += EMBLA_PIECE) {
+            size_t part = n - i < EMBLA_PIECE ? n - i : EMBLA_PIECE;
+            const float *x =
+                embla_table_piece(pass->table, pass->decode, row, first + i, part, piece);
+            pass->kernels->scale_add(x, pass->scale, pass->minus + first + i, part, out + i);
+        }
+    }
+}
+
+static double *matrix_of(const second_pass *pass, size_t lane)
+{
+    return lane == 0 ? pass->gram->matrix : pass->lane_memory + (lane - 1) * pass->dim * pass->dim;
+}
+
+/* The columns of the n-th tile. */
+static size_t columns(const second_pass *pass, size_t n)
+{
+    size_t first = n * TILE;
+    return pass->dim - first < TILE ? pass->dim - first : TILE;
+}
+
+static embla_status add_block(const second_pass *pass, place at, int64_t from, size_t count,
+                              float *space)
+{
+    size_t m = columns(pass, at.row), n = columns(pass, at.column), panel = BLOCK * pass->width;
+    float *a = space, *b = at.row == at.column ? a : space + panel, *out = space + 2 * panel;
+    embla_product product = {.m = m,
+                             .n = n,
+                             .k = count,
+                             .a = a,
+                             .b = b,
+                             .a_stride = m,
+                             .b_stride = n,
+                             .out = out,
+                             .out_stride = n,
+                             .form = EMBLA_PRODUCT_AT_B};
+    read_panel(pass, from, count, at.row * TILE, m, a);
+    if (b != a) read_panel(pass, from, count, at.column * TILE, n, b);
+    EMBLA_TRY(embla_engine_product(&product));
+    double *sums = matrix_of(pass, at.lane) + at.row * TILE * pass->dim + at.column * TILE;
+    for (size_t i = 0; i < m; i++)
+        pass->kernels->accumulate(out + i * n, 1.0, n, sums + i * pass->dim);
+    return EMBLA_OK;
+}
+
+/* Adds the blocks of one tile and lane between two barriers. */
+static embla_status add_tile(const second_pass *pass, int64_t turn, size_t task, float *space)
+{
+    place at = tile_position(pass, task);
+    int64_t rows = pass->table->rows;
+    int64_t from = (turn * (int64_t)pass->lanes + (int64_t)at.lane) * TURN * BLOCK;
+    for (size_t i = 0; i < TURN && from < rows; i++, from += BLOCK) {
+        size_t count = rows - from < BLOCK ? (size_t)(rows - from) : BLOCK;
+        EMBLA_TRY(add_block(pass, at, from, count, space));
+    }
+    return EMBLA_OK;
+}
+
+static void second_rows(second_pass *pass, int team)
+{
+    int64_t in_turn = (int64_t)pass->lanes * TURN * BLOCK;
+    int64_t turns = (pass->table->rows + in_turn - 1) / in_turn;
+    size_t tasks = pass->tiles * pass->lanes;
+#pragma omp parallel num_threads(team)
+    {
+        float *space = pass->space + (size_t)atomic_fetch_add(&pass->next, 1) * pass->share;
+        for (int64_t turn = 0; turn < turns; turn++) {
+#pragma omp for schedule(dynamic, 1)
+            for (size_t task = 0; task < tasks; task++) {
+                if (embla_failure_any(&pass->failure)) continue;
+                embla_failure_keep(&pass->failure, add_tile(pass, turn, task, space));
+            }
+        }
+    }
+}
+
+/* Adds the matrices of all lanes, in order. */
+static void add_lanes(const second_pass *pass, int team)
+{
+    size_t dim = pass->dim;
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < dim; i++) {
+        double *sums = pass->gram->matrix + i * dim;
+        for (size_t lane = 1; lane < pass->lanes; lane++) {
+            const double *more = matrix_of(pass, lane) + i * dim;
+            for (size_t j = i; j < dim; j++) sums[j] += more[j];
+        }
+    }
+}
+
+/* The size of rounding errors, estimated from the matrix before the mean is added. */
+static double noise_of(const embla_gram *gram)
+{
+    double sum = 0;
+    for (size_t i = 0; i < gram->dim; i++) {
+        double square = gram->matrix[i * gram->dim + i] * gram->matrix[i * gram->dim + i];
+        for (size_t j = i + 1; j < gram->dim; j++)
+            square += 2 * gram->matrix[i * gram->dim + j] * gram->matrix[i * gram->dim + j];
+        sum += square;
+    }
+    return sqrt(sum) * 0x1p-23;
+}
+
+/* Let x = d + m, where d was summed. Then sum of x x' = sum of d d' + n (mean mean' - e e'), where
+ * e = mean - m is the rounding error of m. If centred, it is sum of d d' - n e e'. */
+static void add_mean(const second_pass *pass, bool centred)
+{
+    const embla_gram *gram = pass->gram;
+    double rows = (double)gram->rows, scale = (double)pass->scale;
+    for (size_t i = 0; i < gram->dim; i++) {
+        double mean = gram->mean[i] * scale, rest = mean + (double)pass->minus[i];
+        for (size_t j = i; j < gram->dim; j++) {
+            double other = gram->mean[j] * scale, other_rest = other + (double)pass->minus[j];
+            double part = (centred ? 0 : mean * other) - rest * other_rest;
+            gram->matrix[i * gram->dim + j] += rows * part;
+        }
+    }
+}
+
+static embla_status second(const embla_table *table, bool centred, int threads, embla_gram *gram,
+                           size_t lanes)
+{
+    second_pass pass = {.failure = EMBLA_NO_FAILURE,
+                        .table = table,
+                        .kernels = embla_kernels_get(),
+                        .gram = gram,
+                        .dim = table->dim,
+                        .width = table->dim < TILE ? table->dim : TILE,
+                        .sides = (table->dim + TILE - 1) / TILE,
+                        .lanes = lanes,
+                        .scale = ldexpf(1.0f, -gram->exponent)};
+    pass.decode = embla_dtype_decoder(table->dtype, pass.kernels->isa);
+    pass.tiles = pass.sides * (pass.sides + 1) / 2;
+    pass.share = (2 * BLOCK + pass.width) * pass.width;
+    size_t work = (size_t)table->rows * table->dim * sizeof(float), tasks = pass.tiles * lanes;
+    int team = embla_threads_for(threads, work);
+    if ((size_t)team > tasks) team = (int)tasks;
+    size_t lane_bytes = (lanes - 1) * table->dim * table->dim * sizeof(double);
+    size_t space_bytes = (size_t)team * pass.share * sizeof(float);
+    size_t bytes = lane_bytes + space_bytes + table->dim * sizeof(float);
+    void *memory;
+    EMBLA_TRY(embla_mem_new(bytes, "sums of products", &memory));
+    pass.lane_memory = memory;
+    pass.space = (float *)(void *)((char *)memory + lane_bytes);
+    pass.minus = (float *)(void *)((char *)memory + lane_bytes + space_bytes);
+    for (size_t i = 0; i < table->dim; i++)
+        pass.minus[i] = -(float)(gram->mean[i] * (double)pass.scale);
+    second_rows(&pass, team);
+    if (!embla_failure_any(&pass.failure)) {
+        add_lanes(&pass, team);
+        gram->noise = noise_of(gram);
+        add_mean(&pass, centred);
+    }
+    embla_mem_free(memory, bytes);
+    return embla_failure_say(&pass.failure);
+}
+
+/* ---- both ---- */
+
+/* Enough lanes for many threads, within bounded memory, and at least one block for each lane. */
+static size_t lanes_for(const embla_table *table)
+{
+    size_t matrix = table->dim * table->dim * sizeof(double), lanes = LANES_BYTES / matrix;
+    int64_t blocks = (table->rows + BLOCK - 1) / BLOCK;
+    if (lanes > LANES_MOST) lanes = LANES_MOST;
+    if ((int64_t)lanes > blocks) lanes = (size_t)blocks;
+    return lanes > 0 ? lanes : 1;
+}
+
+static embla_status gram_of(const embla_table *table, bool centred, int threads, embla_gram *gram)
+{
+    void *matrix, *mean, *bad;
+    EMBLA_TRY(embla_mem_new(gram->mean_bytes, "the mean row", &mean));
+    gram->mean = mean;
+    EMBLA_TRY(embla_mem_new(gram->bad_bytes, "rows that are not finite", &bad));
+    gram->bad = bad;
+    EMBLA_TRY(embla_table_check_file(table));
+    EMBLA_TRY(first(table, threads, gram));
+    EMBLA_TRY(embla_mem_new(gram->matrix_bytes, "a matrix of dim x dim", &matrix));
+    gram->matrix = matrix;
+    EMBLA_TRY(second(table, centred, threads, gram, lanes_for(table)));
+    return embla_table_check_file(table);
+}
+
+embla_status embla_gram_of(const embla_table *table, bool centred, int threads, embla_gram *out)
+{
+    EMBLA_TRY(embla_threads_check(threads));
+    if (table->dim > DIM_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "dim is %zu; principal directions are computed for "
+                          "dim at most %d",
+                          table->dim, DIM_MOST);
+    EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
+    embla_gram gram = {.dim = table->dim,
+                       .mean_bytes = table->dim * sizeof(double),
+                       .matrix_bytes = table->dim * table->dim * sizeof(double)};
+    gram.bad_bytes = ((size_t)table->rows + 63) / 64 * sizeof(uint64_t);
+    embla_status status = gram_of(table, centred, threads, &gram);
+    if (status != EMBLA_OK)
+        embla_gram_free(&gram);
+    else
+        *out = gram;
+    return status;
+}
+
+void embla_gram_free(embla_gram *gram)
+{
+    embla_mem_free(gram->matrix, gram->matrix_bytes);
+    embla_mem_free(gram->mean, gram->mean_bytes);
+    embla_mem_free(gram->bad, gram->bad_bytes);
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computes the sums of a plan: for each row its vectors, in the order of positions, in double.
+ *
+ * Vectors of a row are added eight at a time, column by column, so that memory delivers up to eight
+ * streams. The intermediate sums are a row of doubles in the L1 cache. Meanwhile lines of later
+ * vectors are prefetched (base/lines.h), because rows are visited in sorted order, so their vectors
+ * are scattered in memory. Threads share rows by the number of vectors. A row with more vectors
+ * than a thread's share is divided by columns. One thread computes each number, in an order that
+ * depends only on the plan.
+ */
+#include "learn/scatter_sum.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/kernels.h"
+#include "base/threads.h"
+
+enum {
+    SIDE_BY_SIDE = 8, /* vectors added at once */
+    COLUMNS = 4096,   /* columns of a row at once: 32 KiB of doubles */
+    LANES = 16,       /* floats in a line; partial sums of a norm */
+    UNIT = 64,        /* columns whose squares are summed separately */
+    PARTS = 64        /* maximum number of such sums for a norm */
+};
+/* Parts of the work for each thread. More parts balance better, but each begins with rows that were
+ * not prefetched. */
+enum { SHARES = 4, SHARE_LEAST = 64 };
+
+/* ---- loops ---- */
+
+/* Prefetches up to `lines` more lines, at once, so that the state stays in registers. */
+EMBLA_BODY void prefetch_lines(embla_fetch *f, size_t lines)
+{
+    size_t turn = f->turn, offset = f->offset;
+    for (; lines > 0 && offset < f->end; lines--) {
+        __builtin_prefetch(f->rows[turn] + offset);
+        if (++turn < f->count) continue;
+        turn = 0;
+        offset += EMBLA_LINE;
+    }
+    f->turn = turn;
+    f->offset = offset;
+}
+
+/* sums (+)= x[0] + x[1] + .. + x[n-1], from column c on. Sums start at -0, which changes no number
+ * that is added to it. */
+EMBLA_BODY void add_body(const float *const *x, size_t n, size_t c, size_t columns, bool first,
+                         double *sums, embla_fetch *fetch)
+{
+    for (; c < columns; c++) {
+        double s = first ? -0.0 : sums[c];
+        if (c % LANES == 0) prefetch_lines(fetch, n);
+        for (size_t j = 0; j < n; j++) s += (double)x[j][c];
+        sums[c] = s;
+    }
+}
+
+/* A finished shard is rounded to float, as if a process had sent it. */
+EMBLA_BODY void fold_body(const double *restrict sums, size_t columns, bool first,
+                          double *restrict total)
+{
+    for (size_t k = 0; k < columns; k++)
+        total[k] = (first ? -0.0 : total[k]) + (double)(float)sums[k];
+}
+
+EMBLA_BODY void divide_body(double *sums, size_t columns, double by)
+{
+    for (size_t k = 0; k < columns; k++) sums[k] /= by;
+}
+
+EMBLA_BODY void scale_body(double *sums, size_t columns, double by)
+{
+    for (size_t k = 0; k < columns; k++) sums[k] *= by;
+}
+
+/* The sum of up to UNIT squares: sixteen partial sums, added as a tree. */
+EMBLA_BODY double squares_body(const double *x, size_t n)
+{
+    double sums[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++) sums[k] += x[i + k] * x[i + k];
+    for (size_t k = 0; i + k < n; k++) sums[k] += x[i + k] * x[i + k];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++) sums[k] += sums[k + half];
+    return sums[0];
+}
+
+EMBLA_BODY void put_body(const double *restrict sums, size_t columns, embla_write_mode mode,
+                         float *restrict out)
+{
+    size_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)(out + c));
+        for (size_t k = 0; k < LANES; k++) out[c + k] = (float)sums[c + k];
+    }
+    for (; c < columns; c++) out[c] = (float)sums[c];
+}
+
+EMBLA_BODY void put_dense_body(const double *restrict sums, size_t columns, float *restrict out,
+                               embla_fetch *fetch)
+{
+    size_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        embla_fetch_line(fetch);
+        for (size_t k = 0; k < LANES; k++) out[c + k] = (float)((double)out[c + k] + sums[c + k]);
+    }
+    if (c < columns) embla_fetch_line(fetch);
+    for (; c < columns; c++) out[c] = (float)((double)out[c] + sums[c]);
+}
+
+/* A row of a single vector is a copy of that vector. */
+EMBLA_BODY void copy_body(const float *restrict x, size_t columns, embla_write_mode mode,
+                          float *restrict out, embla_fetch *fetch)
+{
+    size_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        embla_fetch_line(fetch);
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)(out + c));
+        memcpy(out + c, x + c, LANES * sizeof *out);
+    }
+    if (c < columns) {
+        embla_fetch_line(fetch);
+        memcpy(out + c, x + c, (columns - c) * sizeof *out);
+    }
+}
+
+/* Adds a single vector to a row of the dense gradient. The sum of two floats, rounded to double and
+ * then to float, equals their sum in float: a double has more than twice as many digits. */
+EMBLA_BODY void join_body(const float *restrict x, size_t columns, float *restrict out,
+                          embla_fetch *vectors, embla_fetch *dense)
+{
+    size_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        embla_fetch_line(vectors);
+        embla_fetch_line(dense);
+        for (size_t k = 0; k < LANES; k++) out[c + k] += x[c + k];
+    }
+    if (c < columns) {
+        embla_fetch_line(vectors);
+        embla_fetch_line(dense);
+    }
+    for (; c < columns; c++) out[c] += x[c];
+}
+
+typedef struct {
+    void (*add)(const float *const *x, size_t n, size_t columns, bool first, double *sums,
+                embla_fetch *fetch);
+    void (*fold)(const double *sums, size_t columns, bool first, double *total);
+    void (*divide)(double *sums, size_t columns, double by);
+    void (*scale)(double *sums, size_t columns, double by);
+    double (*squares)(const double *x, size_t n);
+    void (*put)(const double *sums, size_t columns, embla_write_mode mode, float *out);
+    void (*put_dense)(const double *sums, size_t columns, float *out, embla_fetch *fetch);
+    void (*copy)(const float *x, size_t columns, embla_write_mode mode, float *out,
+                 embla_fetch *fetch);
+    void (*join)(const float *x, size_t columns, float *out, embla_fetch *vectors,
+                 embla_fetch *dense);
+} loops;
+
+#define NOTHING
+/* Functions that are the same for every instruction set. */
+#define PLAIN_LOOPS(SET, ATTRIBUTE)                                                                \
+    ATTRIBUTE static void fold_##SET(const double *sums, size_t columns, bool first,               \
+                                     double *total)                                                \
+    {                                                                                              \
+        fold_body(sums, columns, first, total);                                                    \
+    }                                                                                              \
+    ATTRIBUTE static void divide_##SET(double *sums, size_t columns, double by)                    \
+    {                                                                                              \
+        divide_body(sums, columns, by);                                                            \
+    }                                                                                              \
+    ATTRIBUTE static void scale_##SET(double *sums, size_t columns, double by)                     \
+    {                                                                                              \
+        scale_body(sums, columns, by);                                                             \
+    }                                                                                              \
+    ATTRIBUTE static double squares_##SET(const double *x, size_t n)                               \
+    {                                                                                              \
+        return squares_body(x, n);                                                                 \
+    }                                                                                              \
+    ATTRIBUTE static void put_dense_##SET(const double *sums, size_t columns, float *out,          \
+                                          embla_fetch *fetch)                                      \
+    {                                                                                              \
+        put_dense_body(sums, columns, out, fetch);                                                 \
+    }                                                                                              \
+    ATTRIBUTE static void join_##SET(const float *x, size_t columns, float *out,                   \
+                                     embla_fetch *vectors, embla_fetch *dense)                     \
+    {                                                                                              \
+        join_body(x, columns, out, vectors, dense);                                                \
+    }
+
+#define LOOPS(SET)                                                                                 \
+    static const loops loops_##SET = {add_##SET,       fold_##SET,    divide_##SET,                \
+                                      scale_##SET,     squares_##SET, put_##SET,                   \
+                                      put_dense_##SET, copy_##SET,    join_##SET}
+
+PLAIN_LOOPS(scalar, NOTHING)
+
+static void add_scalar(const float *const *x, size_t n, size_t columns, bool first, double *sums,
+                       embla_fetch *fetch)
+{
+    add_body(x, n, 0, columns, first, sums, fetch);
+}
+
+static void put_scalar(const double *sums, size_t columns, embla_write_mode mode, float *out)
+{
+    put_body(sums, columns, mode, out);
+}
+
+static void copy_scalar(const float *x, size_t columns, embla_write_mode mode, float *out,
+                        embla_fetch *fetch)
+{
+    copy_body(x, columns, mode, out, fetch);
+}
+
+LOOPS(scalar);
+
+#if EMBLA_X86
+PLAIN_LOOPS(avx2, EMBLA_AVX2)
+PLAIN_LOOPS(avx512, EMBLA_AVX512)
+
+/* With intrinsics: compilers load whole vectors and split them before they widen them. */
+EMBLA_AVX2 static void add_avx2(const float *const *x, size_t n, size_t columns, bool first,
+                                double *sums, embla_fetch *fetch)
+{
+    enum { WIDE = 4, VECTORS = 4 };
+    size_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        __m256d s[VECTORS];
+        prefetch_lines(fetch, n);
+#pragma GCC unroll 4
+        for (size_t k = 0; k < VECTORS; k++)
+            s[k] = first ? _mm256_set1_pd(-0.0) : _mm256_loadu_pd(sums + c + WIDE * k);
+        for (size_t j = 0; j < n; j++) {
+            const float *from = x[j] + c;
+#pragma GCC unroll 4
+            for (size_t k = 0; k < VECTORS; k++)
+                s[k] = _mm256_add_pd(s[k], _mm256_cvtps_pd(_mm_loadu_ps(from + WIDE * k)));
+        }
+#pragma GCC unroll 4
+        for (size_t k = 0; k < VECTORS; k++) _mm256_storeu_pd(sums + c + WIDE * k, s[k]);
+    }
+    add_body(x, n, c, columns, first, sums, fetch);
+}
+
+EMBLA_AVX512 static void add_avx512(const float *const *x, size_t n, size_t columns, bool first,
+                                    double *sums, embla_fetch *fetch)
+{
+    enum { WIDE = 8, VECTORS = 4 };
+    size_t c = 0;
+    for (; c + 2 * LANES <= columns; c += 2 * LANES) {
+        __m512d s[VECTORS];
+        prefetch_lines(fetch, 2 * n);
+#pragma GCC unroll 4
+        for (size_t k = 0; k < VECTORS; k++)
+            s[k] = first ? _mm512_set1_pd(-0.0) : _mm512_loadu_pd(sums + c + WIDE * k);
+        for (size_t j = 0; j < n; j++) {
+            const float *from = x[j] + c;
+#pragma GCC unroll 4
+            for (size_t k = 0; k < VECTORS; k++)
+                s[k] = _mm512_add_pd(s[k], _mm512_cvtps_pd(_mm256_loadu_ps(from + WIDE * k)));
+        }
+#pragma GCC unroll 4
+        for (size_t k = 0; k < VECTORS; k++) _mm512_storeu_pd(sums + c + WIDE * k, s[k]);
+    }
+    add_body(x, n, c, columns, first, sums, fetch);
+}
+
+/* Only whole lines are streamed, so there is no remainder then. */
+EMBLA_AVX2 static void put_avx2(const double *sums, size_t columns, embla_write_mode mode,
+                                float *out)
+{
+    if (mode != EMBLA_WRITE_STREAM) {
+        put_body(sums, columns, mode, out);
+        return;
+    }
+    for (size_t c = 0; c < columns; c += 4)
+        _mm_stream_ps(out + c, _mm256_cvtpd_ps(_mm256_loadu_pd(sums + c)));
+}
+
+EMBLA_AVX2 static void copy_avx2(const float *x, size_t columns, embla_write_mode mode, float *out,
+                                 embla_fetch *fetch)
+{
+    if (mode != EMBLA_WRITE_STREAM) {
+        copy_body(x, columns, mode, out, fetch);
+        return;
+    }
+    for (size_t c = 0; c < columns; c += LANES) {
+        embla_fetch_line(fetch);
+        _mm256_stream_ps(out + c, _mm256_loadu_ps(x + c));
+        _mm256_stream_ps(out + c + LANES / 2, _mm256_loadu_ps(x + c + LANES / 2));
+    }
+}
+
+EMBLA_AVX512 static void put_avx512(const double *sums, size_t columns, embla_write_mode mode,
+                                    float *out)
+{
+    if (mode != EMBLA_WRITE_STREAM) {
+        put_body(sums, columns, mode, out);
+        return;
+    }
+    for (size_t c = 0; c < columns; c += LANES) {
+        __m256 low = _mm512_cvtpd_ps(_mm512_loadu_pd(sums + c));
+        __m256 high = _mm512_cvtpd_ps(_mm512_loadu_pd(sums + c + LANES / 2));
+        _mm512_stream_ps(out + c, _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
+    }
+}
+
+EMBLA_AVX512 static void copy_avx512(const float *x, size_t columns, embla_write_mode mode,
+                                     float *out, embla_fetch *fetch)
+{
+    if (mode != EMBLA_WRITE_STREAM) {
+        copy_body(x, columns, mode, out, fetch);
+        return;
+    }
+    for (size_t c = 0; c < columns; c += LANES) {
+        embla_fetch_line(fetch);
+        _mm512_stream_ps(out + c, _mm512_loadu_ps(x + c));
+    }
+}
+
+LOOPS(avx2);
+LOOPS(avx512);
+#endif
+
+static const loops *const loops_of[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(&loops_scalar, &loops_avx2, &loops_avx512);
+
+/* ---- one row ---- */
+
+/* The plan of a call, shared by all threads. */
+typedef struct {
+    embla_scatter_job job;
+    const loops *loops;
+    embla_write_mode mode;
+    bool fetch;        /* vectors come from memory, and rows are not longer than COLUMNS */
+    size_t heavy;      /* rows with more vectors than this are divided by columns */
+    size_t part_width; /* columns of one of the sums for a norm: whole units */
+} call;
+
+/* The state of a thread. */
+typedef struct {
+    embla_fetch vectors, dense; /* prefetching: of vectors; of the rows that are added to */
+    size_t base, known; /* indices into the plan's order: start of `vectors`, and its limit */
+    double sums[COLUMNS], total[COLUMNS];
+} worker;
+
+/* How many of the next vectors, from i on, are added at once: limited by SIDE_BY_SIDE, by end, by
+ * the shard (`stop`) and by the group of prefetched lines. */
+static size_t run_length(const call *c, const worker *b, size_t i, size_t end, int64_t stop)
+{
+    const int64_t *order = c->job.plan->order;
+    size_t most = end - i < SIDE_BY_SIDE ? end - i : SIDE_BY_SIDE, n = 1;
+    if (c->fetch) {
+        size_t left = b->vectors.group - ((i - b->base) & (b->vectors.group - 1));
+        if (most > left) most = left;
+    }
+    if (order[i + most - 1] < stop) return most;
+    while (n < most && order[i + n] < stop) n++;
+    return n;
+}
+
+/* Computes columns first .. first+n-1 of touched row u; returns the sums. */
+static double *sum_columns(const call *c, worker *b, size_t u, size_t first, size_t n)
+{
+    const embla_scatter *plan = c->job.plan;
+    const int64_t *order = plan->order;
+    size_t begin = plan->starts[u], end = plan->starts[u + 1], run;
+    bool new_shard = true, first_shard = true;
+    double *result = plan->shard ? b->total : b->sums;
+    int64_t stop = INT64_MAX, shard = (int64_t)plan->shard;
+    for (size_t i = begin; i < end; i += run) {
+        const float *x[SIDE_BY_SIDE];
+        if (c->fetch) embla_fetch_at(&b->vectors, order + b->base, i - b->base, b->known);
+        if (shard && new_shard) stop = order[i] - order[i] % shard + shard;
+        run = run_length(c, b, i, end, stop);
+        for (size_t j = 0; j < run; j++)
+            x[j] = c->job.gradients + (size_t)order[i + j] * c->job.dim + first;
+        c->loops->add(x, run, n, new_shard, b->sums, &b->vectors);
+        new_shard = false;
+        if (shard && (i + run == end || order[i + run] >= stop)) {
+            c->loops->fold(b->sums, n, first_shard, b->total);
+            new_shard = true;
+            first_shard = false;
+        }
+    }
+    if (plan->by_count && end - begin > 1) c->loops->divide(result, n, (double)(end - begin));
+    return result;
+}
+
+/* Adds the squares of columns first .. first+n-1 to their sums. first begins a unit. */
+static void add_squares(const call *c, const double *sums, size_t first, size_t n, double *parts)
+{
+    for (size_t k = 0; k < n; k += UNIT)
+        parts[(first + k) / c->part_width] +=
+            c->loops->squares(sums + k, n - k < UNIT ? n - k : UNIT);
+}
+
+/* The factor that limits a row to max_norm. 1 if the norm is not finite. */
+static double norm_factor(const call *c, const double *parts)
+{
+    double sum = 0.0, most = c->job.plan->max_norm;
+    for (size_t i = 0; i < PARTS; i++) sum += parts[i];
+    double norm = sqrt(sum);
+    return isfinite(norm) && norm > most ? most / norm : 1.0;
+}
+
+static void put(const call *c, worker *b, size_t u, size_t first, size_t n, double *sums,
+                double factor)
+{
+    if (factor != 1.0) c->loops->scale(sums, n, factor);
+    if (c->job.dense)
+        c->loops->put_dense(sums, n, c->job.out + (size_t)c->job.plan->rows[u] * c->job.dim + first,
+                            &b->dense);
+    else
+        c->loops->put(sums, n, c->mode, c->job.out + u * c->job.dim + first);
+}
+
+/* Computes columns first .. end-1 of a row. Adds their squares to parts if given, otherwise writes
+ * the sums to out. */
+static void sum_row_columns(const call *c, worker *b, size_t u, size_t first, size_t end,
+                            double factor, double *parts)
+{
+    for (size_t n; first < end; first += n) {
+        n = end - first < COLUMNS ? end - first : COLUMNS;
+        double *sums = sum_columns(c, b, u, first, n);
+        if (parts)
+            add_squares(c, sums, first, n, parts);
+        else
+            put(c, b, u, first, n, sums, factor);
+    }
+}
+
+/* A row of one vector. */
+static void run_single(const call *c, worker *b, size_t u)
+{
+    const embla_scatter *plan = c->job.plan;
+    size_t i = plan->starts[u], dim = c->job.dim;
+    const float *x = c->job.gradients + (size_t)plan->order[i] * dim;
+    if (c->fetch) embla_fetch_at(&b->vectors, plan->order + b->base, i - b->base, b->known);
+    if (c->job.dense)
+        c->loops->join(x, dim, c->job.out + (size_t)plan->rows[u] * dim, &b->vectors, &b->dense);
+    else
+        c->loops->copy(x, dim, c->mode, c->job.out + u * dim, &b->vectors);
+}
+
+static void run_row(const call *c, worker *b, size_t u)
+{
+    const embla_scatter *plan = c->job.plan;
+    size_t dim = c->job.dim;
+    double parts[PARTS] = {0}, factor = 1.0;
+    if (plan->max_norm > 0.0 && dim <= COLUMNS) { /* one pass is enough */
+        double *sums = sum_columns(c, b, u, 0, dim);
+        add_squares(c, sums, 0, dim, parts);
+        put(c, b, u, 0, dim, sums, norm_factor(c, parts));
+    } else if (plan->max_norm > 0.0) {
+        sum_row_columns(c, b, u, 0, dim, factor, parts);
+        sum_row_columns(c, b, u, 0, dim, norm_factor(c, parts), NULL);
+    } else if (plan->starts[u + 1] - plan->starts[u] == 1) {
+        run_single(c, b, u);
+    } else {
+        sum_row_columns(c, b, u, 0, dim, factor, NULL);
+    }
+}
+
+/* ---- many rows ---- */
+
+static bool is_heavy(const call *c, size_t u)
+{
+    return c->job.plan->starts[u + 1] - c->job.plan->starts[u] > c->heavy;
+}
+
+/* Rows u .. end-1, except the heavy ones. */
+static void run_rows(const call *c, size_t u, size_t end)
+{
+    const embla_scatter *plan = c->job.plan;
+    size_t row_bytes = c->job.dim * sizeof(float), first = u;
+    worker b; /* not initialized: its doubles are written before they are read */
+    b.vectors = embla_fetch_of((const char *)c->job.gradients, row_bytes, row_bytes);
+    b.dense = embla_fetch_of((const char *)c->job.out, row_bytes, row_bytes);
+    b.base = plan->starts[u];
+    b.known = plan->starts[end] - b.base;
+    for (; u < end; u++) {
+        if (is_heavy(c, u)) continue;
+        if (c->job.dense && c->fetch)
+            embla_fetch_at(&b.dense, plan->rows + first, u - first, end - first);
+        run_row(c, &b, u);
+    }
+    if (c->mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
+}
+
+/* Columns first .. end-1 of a heavy row. */
+static void run_part(const call *shared, size_t u, size_t first, size_t end, double factor,
+                     double *parts)
+{
+    call c = *shared;
+    size_t stride = c.job.dim * sizeof(float), bytes = (end - first) * sizeof(float);
+    worker b;
+    b.vectors = embla_fetch_of((const char *)(c.job.gradients + first), stride, bytes);
+    b.dense = (embla_fetch){0};
+    b.base = c.job.plan->starts[u];
+    b.known = c.job.plan->starts[u + 1] - b.base;
+    c.fetch = end - first <= COLUMNS;
+    sum_row_columns(&c, &b, u, first, end, factor, parts);
+    if (c.mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
+}
+
+/* A heavy row: each thread computes some of its columns. */
+static void run_heavy(const call *c, size_t u, int threads)
+{
+    size_t dim = c->job.dim, widths = (dim - 1) / c->part_width + 1;
+    int64_t shares = (int64_t)widths < threads ? (int64_t)widths : threads;
+    double parts[PARTS] = {0}, factor = 1.0;
+    for (int pass = c->job.plan->max_norm > 0.0 ? 0 : 1; pass < 2; pass++) {
+        if (pass == 1 && c->job.plan->max_norm > 0.0) factor = norm_factor(c, parts);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+        for (int64_t s = 0; s < shares; s++) {
+            size_t first = widths * (size_t)s / (size_t)shares * c->part_width;
+            size_t end = widths * (size_t)(s + 1) / (size_t)shares * c->part_width;
+            run_part(c, u, first, end < dim ? end : dim, factor, pass == 0 ? parts : NULL);
+        }
+    }
+}
+
+/* The first row at or beyond cost `at`, where each vector costs one and each row one more (for
+ * writing). */
+static size_t row_at_cost(const embla_scatter *plan, size_t at)
+{
+    size_t low = 0, high = plan->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (plan->starts[middle] + middle < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static embla_write_mode choose_store(const embla_scatter_job *job)
+{
+    size_t row_bytes = job->dim * sizeof(float);
+    bool whole_lines = ((uintptr_t)job->out | row_bytes) % EMBLA_LINE == 0;
+    if (job->dense) return EMBLA_WRITE_PLAIN;
+    return embla_kernels_write_mode(job->plan->count * row_bytes, whole_lines);
+}
+
+void embla_scatter_run(const embla_scatter_job *job)
+{
+    const embla_scatter *plan = job->plan;
+    size_t vectors = plan->starts[plan->count], work = vectors + plan->count;
+    size_t row_bytes = job->dim * sizeof(float);
+    call c = {.job = *job, .heavy = SIZE_MAX};
+    if (plan->count == 0) return;
+    c.loops = EMBLA_PICK(loops_of);
+    c.mode = choose_store(job);
+    c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > EMBLA_SMALL_TABLE;
+    c.part_width = ((job->dim - 1) / (UNIT * PARTS) + 1) * UNIT;
+    int threads = embla_threads_for(plan->threads, vectors * row_bytes);
+    if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
+        run_rows(&c, 0, plan->count);
+        return;
+    }
+    size_t shares = (size_t)threads * SHARES, share = work / shares + 1;
+    c.heavy = share > SHARE_LEAST ? share : SHARE_LEAST;
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t s = 0; s < shares; s++) {
+        size_t first = row_at_cost(plan, s * share), end = row_at_cost(plan, (s + 1) * share);
+        if (first < end) run_rows(&c, first, end);
+    }
+    for (size_t u = 0; u < plan->count; u++)
+        if (is_heavy(&c, u)) run_heavy(&c, u, threads);
+}

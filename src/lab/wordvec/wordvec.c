@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the rows of words, and trains them step by step. */
+#include "wordvec/wordvec.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/threads.h"
+#include "checkpoint/vocab.h"
+#include "wordvec/window.h"
+
+enum {
+    BLOCK_MOST = 16 << 10, /* bytes of text */
+    BLOCK_LEAST = 512,
+    STEPS_WANTED = 128, /* of an epoch: shorter texts have smaller blocks */
+    POOL_MOST = 1024,   /* negatives drawn for a block */
+    POOL_SHARE = 16,    /* bytes of text for each of them */
+    DIM_MOST = 1 << 14,
+    DISTINCT_MOST = 1 << 24, /* words that are counted at the same time */
+    HOGWILD_BLOCKS = 16,     /* blocks of a step for each thread */
+    PROCESS = 12 << 20       /* bytes of a process with its libraries, about */
+};
+static const double rate_least = 1e-4; /* of the first rate */
+
+/* ---- options ---- */
+
+const char *embla_wordvec_kind_name(embla_wordvec_kind kind)
+{
+    static const char *const names[] = {"skipgram", "cbow"};
+    return (unsigned)kind < 2 ? names[kind] : NULL;
+}
+
+const char *embla_wordvec_clean_name(embla_wordvec_clean clean)
+{
+    static const char *const names[] = {"plain", "words", "letters"};
+    return (unsigned)clean < 3 ? names[clean] : NULL;
+}
+
+static embla_status check_size(const char *what, int64_t value, int64_t least, int64_t most)
+{
+    if (value >= least && value <= most) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 "; it must be %" PRId64 " to %" PRId64,
+                      what, value, least, most);
+}
+
+static void fill_defaults(embla_wordvec_options *o)
+{
+    if (o->dim == 0) o->dim = 100;
+    if (o->window == 0) o->window = 5;
+    if (o->negatives == 0) o->negatives = 5;
+    if (o->epochs == 0) o->epochs = 5;
+    if (o->rate == 0) o->rate = 0.05;
+    if (o->sample == 0) o->sample = 1e-4;
+    if (o->sample < 0) o->sample = 0;
+    if (o->least == 0) o->least = 5;
+    if (o->most == 0) o->most = EMBLA_WORDS_MOST;
+    if (o->buckets == 0) o->buckets = 2000000;
+}
+
+static embla_status check_options(const embla_wordvec_options *o)
+{
+    if (!embla_wordvec_kind_name(o->kind) || !embla_wordvec_clean_name(o->clean))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d and clean is %d; the last are %d and %d",
+                          (int)o->kind, (int)o->clean, (int)EMBLA_WORDVEC_CBOW,
+                          (int)EMBLA_WORDVEC_CLEAN_LETTERS);
+    EMBLA_TRY(embla_threads_check(o->threads));
+    EMBLA_TRY(check_size("dim", (int64_t)o->dim, 1, DIM_MOST));
+    EMBLA_TRY(check_size("window", (int64_t)o->window, 1, EMBLA_WINDOW_MOST));
+    EMBLA_TRY(check_size("negatives", (int64_t)o->negatives, 1, EMBLA_NEGATIVES_MOST));
+    EMBLA_TRY(check_size("epochs", (int64_t)o->epochs, 1, 1 << 20));
+    EMBLA_TRY(check_size("least", o->least, 1, INT64_MAX));
+    EMBLA_TRY(check_size("most", o->most, 1, EMBLA_WORDS_MOST));
+    if (!(o->rate > 0) || !(o->rate <= 10))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "rate is %g; it must be above 0 and at most 10",
+                          o->rate);
+    if (!(o->sample >= 0) || !(o->sample <= 1))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "sample is %g; it must be 0 to 1", o->sample);
+    if (!(o->phrases >= 0))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "phrases is %g; it must be 0 or more", o->phrases);
+    if (o->gram_most == 0 && o->gram_least == 0) return EMBLA_OK;
+    EMBLA_TRY(check_size("gram_most", (int64_t)o->gram_most, 1, EMBLA_GRAM_LONGEST));
+    EMBLA_TRY(check_size("gram_least", (int64_t)o->gram_least, 1, (int64_t)o->gram_most));
+    EMBLA_TRY(check_size("buckets", o->buckets, 1, INT32_MAX));
+    if (o->hogwild)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "hogwild works without n-grams only; leave out one of them");
+    return EMBLA_OK;
+}
+
+/* ---- words ---- */
+
+/* Counts the words and chooses those that get rows. */
+static embla_status find_words(embla_wordvec *w, const char *path)
+{
+    const embla_wordvec_options *o = &w->options;
+    EMBLA_TRY(embla_reading_open(path, o->clean, &w->arena, &w->reading));
+    if (o->phrases > 0) EMBLA_TRY(embla_phrases_find(&w->reading, DISTINCT_MOST, o, &w->phrases));
+    EMBLA_TRY(embla_count_words(&w->reading, DISTINCT_MOST, o, &w->counts));
+    embla_status status =
+        embla_lexicon_make(&w->counts.words, o->least, o->most, o->sample, &w->lexicon);
+    size_t distinct = w->counts.words.used;
+    embla_counter_free(&w->counts.words);
+    EMBLA_TRY(status);
+    if (w->lexicon.count >= 2) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_SHAPE,
+                      "%.256s has %" PRId64 " words, %zu different ones, and %" PRId64
+                      " of these occur %" PRId64 " times or more; at least 2 are needed",
+                      path, w->counts.tokens, distinct, w->lexicon.count, o->least);
+}
+
+/* Cuts the text into blocks and steps. This depends on its size alone. */
+static void cut_text(embla_wordvec *w)
+{
+    embla_shop *s = &w->shop;
+    int team = embla_threads_for(w->options.threads, SIZE_MAX);
+    uint64_t size = w->reading.size, block = size / ((uint64_t)STEPS_WANTED * EMBLA_LANES);
+    block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
+    *s = (embla_shop){.options = &w->options,
+                      .reading = &w->reading,
+                      .lexicon = &w->lexicon,
+                      .grams = w->options.gram_most > 0 ? &w->grams : NULL,
+                      .block = block,
+                      .pool = (size_t)block / POOL_SHARE,
+                      .stride = (w->options.dim + EMBLA_WINDOW_LANES - 1) / EMBLA_WINDOW_LANES *
+                                EMBLA_WINDOW_LANES};
+    if (s->pool > POOL_MOST) s->pool = POOL_MOST;
+    s->usual = (size_t)(w->lexicon.kept * (double)block / (double)size) + 1;
+    w->lane_count = w->options.hogwild ? (size_t)team : EMBLA_LANES;
+    w->per_step = (int64_t)(w->options.hogwild ? w->lane_count * HOGWILD_BLOCKS : w->lane_count);
+    uint64_t blocks = size / block + (size % block > 0);
+    w->steps_of_epoch =
+        (int64_t)(blocks / (uint64_t)w->per_step) + (blocks % (uint64_t)w->per_step > 0);
+}
+
+static embla_status list_grams(embla_wordvec *w)
+{
+    const embla_wordvec_options *o = &w->options;
+    const embla_gram_rule rule = {o->gram_least, o->gram_most, o->buckets};
+    if (!w->shop.grams) return EMBLA_OK;
+    return embla_grams_make(&rule, w->lexicon.names, (size_t)w->lexicon.count, &w->arena,
+                            &w->grams);
+}
+
+/* ---- memory ---- */
+
+/* Words that all lanes together may change in a step, for the lists of a merge. */
+static size_t merge_room(const embla_wordvec *w)
+{
+    uint64_t most = (uint64_t)EMBLA_LANES * embla_lane_words(&w->shop);
+    return most < (uint64_t)w->lexicon.count ? (size_t)most : (size_t)w->lexicon.count;
+}
+
+/* The bytes that training takes. */
+static int64_t memory_of(const embla_wordvec *w)
+{
+    const embla_lexicon *l = &w->lexicon;
+    uint64_t row = w->shop.stride * sizeof(float), count = (uint64_t)l->count;
+    uint64_t bytes =
+        PROCESS + w->reading.size + 2 * count * row + w->lane_count * embla_lane_bytes(&w->shop);
+    /* a word: its name, twice with the vocabulary's, an index entry, count, and two numbers */
+    bytes += count * (2 * sizeof(embla_name) + 2 * sizeof(void *) + 20 + 16) +
+             l->room * sizeof *l->slots;
+    if (w->shop.grams) {
+        bytes += (uint64_t)w->grams.count * (row + 2 * sizeof(int32_t));
+        bytes += w->grams.first[l->count] * sizeof(int32_t) + count * sizeof(uint64_t);
+        uint64_t changed = (uint64_t)EMBLA_LANES * w->shop.usual;
+        bytes += count * row + (changed < count ? changed : count) * (row + sizeof(int32_t));
+    }
+    return (int64_t)bytes;
+}
+
+static embla_status make_rows(embla_wordvec *w, int64_t rows, embla_table **out)
+{
+    const embla_table_options options = {.row_stride = w->shop.stride * sizeof(float)};
+    return embla_table_new(EMBLA_F32, rows, w->options.dim, &options, out);
+}
+
+/* Random rows: uniform up to 0.5 / dim as word2vec's; with n-grams 1 / dim as fastText's. */
+static embla_status make_random(embla_wordvec *w, uint64_t seed, int64_t rows, embla_table **out)
+{
+    const embla_init_options init = {.seed = seed,
+                                     .kind = EMBLA_INIT_XAVIER,
+                                     .spread =
+                                         (w->shop.grams ? 1.0f : 0.5f) / (float)(int)w->options.dim,
+                                     .threads = w->options.threads};
+    EMBLA_TRY(make_rows(w, rows, out));
+    return embla_table_init(*out, &init);
+}
+
+static embla_status make_merge(embla_wordvec *w)
+{
+    embla_merge *m = &w->merge;
+    void *changes = NULL;
+    m->room = merge_room(w);
+    EMBLA_TRY(embla_arena_many(&w->arena, m->room, sizeof *m->tokens, "changed words", &m->tokens));
+    EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)w->grams.count, sizeof *m->changed,
+                               "changed n-grams", &m->changed));
+    EMBLA_TRY(
+        embla_mem_new(m->room * w->shop.stride * sizeof(float), "changes of words", &changes));
+    m->changes = changes;
+    return EMBLA_OK;
+}
+
+static embla_status make_tables(embla_wordvec *w)
+{
+    int64_t words = w->lexicon.count;
+    EMBLA_TRY(make_random(w, w->options.seed, words, &w->input));
+    EMBLA_TRY(make_rows(w, words, &w->output));
+    w->shop.input = embla_table_data(w->input);
+    w->shop.output = embla_table_data(w->output);
+    if (w->shop.grams) {
+        EMBLA_TRY(make_random(w, w->options.seed + 1, w->grams.count, &w->gram_rows));
+        w->grams.values = embla_table_data(w->gram_rows);
+        EMBLA_TRY(make_rows(w, words, &w->means));
+        EMBLA_TRY(make_merge(w));
+    }
+    EMBLA_TRY(embla_arena_many(&w->arena, w->lane_count, sizeof *w->lanes, "lanes", &w->lanes));
+    for (size_t i = 0; i < w->lane_count; i++)
+        EMBLA_TRY(embla_lane_make(&w->shop, &w->arena, &w->lanes[i]));
+    return EMBLA_OK;
+}
+
+/* ---- the handle ---- */
+
+/* Counts words and lists n-grams, but makes no rows. */
+static embla_status begin(const char *path, const embla_wordvec_options *options,
+                          embla_wordvec **out)
+{
+    void *memory = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_TRY(embla_mem_new(sizeof(embla_wordvec), "words", &memory));
+    embla_wordvec *w = *out = memory;
+    if (options) w->options = *options;
+    w->means_of = -1;
+    fill_defaults(&w->options);
+    EMBLA_TRY(check_options(&w->options));
+    EMBLA_TRY(find_words(w, path));
+    cut_text(w);
+    return list_grams(w);
+}
+
+embla_status embla_wordvec_new(const char *path, const embla_wordvec_options *options,
+                               embla_wordvec **out)
+{
+    embla_wordvec *w = NULL;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_new: %s is NULL",
+                          path ? "out" : "path");
+    embla_status status = begin(path, options, &w);
+    if (status == EMBLA_OK) status = make_tables(w);
+    if (status == EMBLA_OK)
+        status = embla_vocab_of_names(w->lexicon.names, (size_t)w->lexicon.count, path, &w->vocab);
+    if (status != EMBLA_OK) {
+        embla_wordvec_free(w);
+        return status;
+    }
+    *out = w;
+    return EMBLA_OK;
+}
+
+void embla_wordvec_free(embla_wordvec *w)
+{
+    if (!w) return;
+    for (size_t i = 0; w->lanes && i < w->lane_count; i++) embla_lane_free(&w->lanes[i]);
+    embla_mem_free(w->merge.changes, w->merge.room * w->shop.stride * sizeof(float));
+    embla_table_free(w->input);
+    embla_table_free(w->output);
+    embla_table_free(w->gram_rows);
+    embla_table_free(w->means);
+    if (w->team.owner) w->team.leave(w->team.owner); /* tables may be in its memory */
+    embla_vocab_free(w->vocab);
+    embla_lexicon_free(&w->lexicon);
+    embla_lexicon_free(&w->phrases);
+    embla_reading_free(&w->reading);
+    embla_arena_free(&w->arena);
+    embla_mem_free(w, sizeof *w);
+}
+
+/* ---- facts ---- */
+
+const embla_wordvec_options *embla_wordvec_describe(const embla_wordvec *w)
+{
+    return w ? &w->options : NULL;
+}
+
+static void describe_text(const embla_wordvec *w, embla_wordvec_text *out)
+{
+    *out = (embla_wordvec_text){.bytes = (int64_t)w->reading.size,
+                                .tokens = w->counts.tokens,
+                                .known = w->lexicon.tokens,
+                                .words = w->lexicon.count,
+                                .too_long = w->counts.too_long,
+                                .dropped = w->counts.dropped,
+                                .grams = w->shop.grams ? w->grams.count : 0,
+                                .phrases = w->phrases.count,
+                                .memory = memory_of(w)};
+}
+
+embla_status embla_wordvec_counts(const embla_wordvec *w, embla_wordvec_text *out)
+{
+    if (!w || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_counts: %s is NULL",
+                          w ? "out" : "the handle");
+    describe_text(w, out);
+    return EMBLA_OK;
+}
+
+embla_status embla_wordvec_plan(const char *path, const embla_wordvec_options *options,
+                                embla_wordvec_text *out)
+{
+    embla_wordvec *w = NULL;
+    if (!path || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_plan: %s is NULL",
+                          path ? "out" : "path");
+    embla_status status = begin(path, options, &w);
+    if (status == EMBLA_OK) describe_text(w, out);
+    embla_wordvec_free(w);
+    return status;
+}
+
+const embla_vocab *embla_wordvec_vocab(const embla_wordvec *w)
+{
+    return w ? w->vocab : NULL;
+}
+
+int64_t embla_wordvec_count(const embla_wordvec *w, int32_t token)
+{
+    return w && token >= 0 && token < w->lexicon.count ? w->lexicon.counts[token] : 0;
+}
+
+embla_status embla_wordvec_table(embla_wordvec *w, const embla_table **out)
+{
+    if (!w || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_table: %s is NULL",
+                          w ? "out" : "the handle");
+    *out = w->shop.grams ? w->means : w->input;
+    if (!w->shop.grams || w->means_of == w->step) return EMBLA_OK;
+    size_t stride = w->shop.stride, count = (size_t)w->lexicon.count;
+    float *means = embla_table_data(w->means);
+    int team = embla_threads_for(w->options.threads, count * stride * sizeof(float));
+    (void)team; /* without OpenMP */
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t i = 0; i < count; i++)
+        embla_grams_mean(&w->grams, (int32_t)i, w->shop.input + i * stride, stride,
+                         means + i * stride);
+    w->means_of = w->step;
+    return EMBLA_OK;
+}
+
+/* ---- steps ---- */
+
+static double rate_at(const embla_wordvec *w)
+{
+    double left = 1 - (double)w->step / (double)embla_wordvec_steps(w);
+    return w->options.rate * (left > rate_least ? left : rate_least);
+}
+
+embla_status embla_wordvec_progress(const embla_wordvec *w, embla_wordvec_report *out)
+{
+    if (!w || !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_progress: %s is NULL",
+                          w ? "out" : "the handle");
+    *out = (embla_wordvec_report){.step = w->step,
+                                  .steps = embla_wordvec_steps(w),
+                                  .epochs = (double)w->step / (double)w->steps_of_epoch,
+                                  .rate = rate_at(w)};
+    return EMBLA_OK;
+}
+
+/* Trains this process's lanes on the blocks of a step. Returns the words that were read. */
+static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, float rate)
+{
+    uint64_t epoch = (uint64_t)(w->step / w->steps_of_epoch);
+    size_t from = w->team.owner ? w->team.first : 0, end = count;
+    if (w->team.owner && w->team.end < end) end = w->team.end;
+    size_t most = end > from ? end - from : 1;
+    int team = embla_threads_for(w->options.threads, SIZE_MAX);
+    int64_t tokens = 0;
+    if (most > w->lane_count) most = w->lane_count;
+    if ((size_t)team > most) team = (int)most;
+    (void)team; /* without OpenMP */
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1) reduction(+ : tokens)
+    for (size_t i = from; i < end; i++) {
+        embla_lane *lane = &w->lanes[w->options.hogwild ? (size_t)embla_threads_mine() : i];
+        embla_lane_train(&w->shop, lane, epoch, first + i, rate);
+        tokens += lane->tokens;
+    }
+    return tokens;
+}
+
+/* Lanes train on blocks, and their changes are merged. */
+static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
+                              embla_wordvec_report *r)
+{
+    embla_status status = embla_reading_check(&w->reading);
+    if (status != EMBLA_OK && !w->team.owner) return status;
+    w->torn = true; /* the text may change while it is read */
+    if (status == EMBLA_OK) r->tokens = train_blocks(w, first, count, (float)r->rate);
+    if (status == EMBLA_OK) status = embla_reading_check(&w->reading);
+    if (w->team.owner) status = w->team.merge(w->team.owner, w, status, count);
+    EMBLA_TRY(status);
+    w->torn = false;
+    if (!w->team.owner && !w->options.hogwild) {
+        embla_merge_overlap overlap;
+        const embla_merge_part all = {0, 1};
+        embla_merge_count(&w->shop, w->lanes, count, all, &overlap);
+        embla_merge_rows(&w->shop, w->lanes, count, all, &overlap, &w->merge);
+        embla_merge_clear(w->lanes, count);
+    }
+    return EMBLA_OK;
+}
+
+/* The sums of all lanes, in their order. With hogwild a lane has the last of its blocks. */
+static void sum_lanes(const embla_wordvec *w, size_t count, embla_wordvec_report *r)
+{
+    double loss = 0, pairs = 0;
+    int64_t tokens = 0;
+    for (size_t i = 0; i < count && i < w->lane_count; i++) {
+        loss += w->lanes[i].loss;
+        pairs += w->lanes[i].pairs;
+        tokens += w->lanes[i].tokens;
+    }
+    if (!w->options.hogwild) r->tokens = tokens;
+    r->loss = pairs > 0 ? loss / pairs : 0;
+}
+
+embla_status embla_wordvec_step(embla_wordvec *w, embla_wordvec_report *report)
+{
+    embla_wordvec_report r = {0};
+    if (!w) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_step: the handle is NULL");
+    int64_t steps = embla_wordvec_steps(w);
+    if (w->step >= steps)
+        return embla_fail(EMBLA_ERR_RANGE,
+                          "all %" PRId64 " steps are made; there is no step %" PRId64, steps,
+                          w->step);
+    if (w->torn)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a load into these words failed halfway; they cannot be trained");
+    uint64_t blocks = w->reading.size / w->shop.block + (w->reading.size % w->shop.block > 0);
+    uint64_t first = (uint64_t)(w->step % w->steps_of_epoch) * (uint64_t)w->per_step;
+    uint64_t left = blocks - first;
+    size_t count = left < (uint64_t)w->per_step ? (size_t)left : (size_t)w->per_step;
+    r.rate = rate_at(w);
+    EMBLA_TRY(make_step(w, first, count, &r));
+    sum_lanes(w, count, &r);
+    w->step++;
+    r.step = w->step;
+    r.steps = steps;
+    r.epochs = (double)w->step / (double)w->steps_of_epoch;
+    if (report) *report = r;
+    return EMBLA_OK;
+}

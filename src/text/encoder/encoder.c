@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts to vectors: each thread tokenizes a text and averages the rows of its tokens at once, so
+ * neither the tokens nor the rows of a batch are kept.
+ *
+ * The sum is in float and in the order of the tokens, as in the libraries that static models come
+ * from; table/row_mean.c says when it is in double.
+ */
+#include "encoder/encoder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/options.h"
+#include "base/threads.h"
+#include "base/utf8.h"
+#include "table/row_mean.h"
+#include "tokenizer/encode.h"
+
+/* ---- rules ---- */
+
+static const embla_compat_rules rules[] = {
+    [EMBLA_COMPAT_AUTO] = {.name = "auto"},
+    [EMBLA_COMPAT_MODEL2VEC] = {.name = "model2vec",
+                                .drop_unknown = true,
+                                .weighted = true,
+                                .most = 512,
+                                .limit_first = true,
+                                .divisor = EMBLA_DIVISOR_ADD},
+    [EMBLA_COMPAT_MODEL2VEC_RS] = {.name = "model2vec-rs",
+                                   .drop_unknown = true,
+                                   .weighted = true,
+                                   .truncates = true,
+                                   .pads = true,
+                                   .most = 512,
+                                   .divisor = EMBLA_DIVISOR_LEAST},
+    [EMBLA_COMPAT_ST] = {.name = "st",
+                         .weighted = true,
+                         .truncates = true,
+                         .divisor = EMBLA_DIVISOR_LEAST},
+    [EMBLA_COMPAT_WORDLLAMA] = {.name = "wordllama", .clips = true},
+    [EMBLA_COMPAT_TABLE] = {.name = "table", .weighted = true},
+    [EMBLA_COMPAT_WORDS] = {.name = "words",
+                            .drop_unknown = true,
+                            .weighted = true,
+                            .limit_first = true},
+    [EMBLA_COMPAT_ST5] = {.name = "st5", .truncates = true, .divisor = EMBLA_DIVISOR_LEAST}};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+const embla_compat_rules *embla_compat_rules_of(embla_compat compat)
+{
+    return &rules[compat];
+}
+
+bool embla_compat_is_st(embla_compat compat)
+{
+    return compat == EMBLA_COMPAT_ST || compat == EMBLA_COMPAT_ST5;
+}
+
+const char *embla_compat_name(embla_compat compat)
+{
+    return (unsigned)compat < RULES ? rules[compat].name : NULL;
+}
+
+/* ---- one text ---- */
+
+/* A call, with the defaults filled in. */
+typedef struct {
+    const embla_encoder *encoder;
+    embla_row_mean mean;
+    size_t most; /* tokens of a text; 0 means no limit */
+    bool cuts;   /* a longer text is truncated; otherwise it is refused */
+    bool unit;
+} call;
+
+/* The bytes of the first `most` characters. A byte that is not UTF-8 counts as one. */
+static size_t cut_characters(const char *text, size_t length, size_t most)
+{
+    size_t at = 0;
+    if (length <= most) return length;
+    for (size_t n = 0; n < most && at < length; n++) {
+        size_t bytes = embla_utf8_length(text + at, length - at);
+        at += bytes > 0 ? bytes : 1;
+    }
+    return at;
+}
+
+/* Model2Vec cuts a long text by characters before it is tokenized. */
+static size_t cut_text(const call *c, const char *text, size_t length)
+{
+    uint64_t product = 0;
+    size_t most = 0;
+    const size_t characters = c->encoder->characters;
+    if (c->most == 0 || !c->cuts || characters == 0 || !c->encoder->asked) return length;
+    if (!embla_mul_ok(c->most, characters, &product) || !embla_size_ok(product, &most))
+        return length;
+    return cut_characters(text, length, most);
+}
+
+/* Leaves out unknown tokens and clips those without a row. Returns how many are left. */
+static size_t select_tokens(const embla_encoder *encoder, int32_t *tokens, size_t count)
+{
+    const int32_t unknown = encoder->tokenizer->unknown;
+    const int64_t limit = embla_table_token_limit(encoder->table);
+    size_t kept = 0;
+    if (encoder->rules.drop_unknown && unknown >= 0) {
+        for (size_t i = 0; i < count; i++) {
+            tokens[kept] = tokens[i];
+            kept += tokens[i] != unknown;
+        }
+        count = kept;
+    }
+    for (size_t i = 0; encoder->rules.clips && i < count; i++)
+        if (tokens[i] >= limit) tokens[i] = (int32_t)(limit - 1);
+    return count;
+}
+
+static void normalize(const embla_encoder *encoder, size_t dim, float *out)
+{
+    double norm = embla_norm(out, dim);
+    if (encoder->rules.divisor == EMBLA_DIVISOR_ADD)
+        norm += 1e-32;
+    else if (norm < 1e-12)
+        norm = 1e-12;
+    for (size_t i = 0; i < dim; i++) out[i] = (float)((double)out[i] / norm);
+}
+
+/* Applies the limit to the first *count tokens. */
+static embla_status apply_limit(const call *c, size_t number, size_t *count, bool *truncated)
+{
+    if (c->most == 0 || *count <= c->most) return EMBLA_OK;
+    if (!c->cuts)
+        return embla_fail(EMBLA_ERR_RANGE, "text %zu has %zu tokens; the limit is %zu", number,
+                          *count, c->most);
+    *count = c->most;
+    *truncated = true;
+    return EMBLA_OK;
+}
+
+static embla_status encode_text(const call *c, embla_encoding *w, const char *text, size_t length,
+                                size_t number, float *out, embla_encoded *detail)
+{
+    const embla_encoder *encoder = c->encoder;
+    const size_t dim = c->mean.dim, part = cut_text(c, text, length);
+    w->count = w->cut = 0;
+    EMBLA_TRY(embla_encode_one(w, text, part));
+    embla_encoded result = {.truncated = part < length || w->cut > 0};
+    size_t all = w->count;
+    if (encoder->rules.limit_first) EMBLA_TRY(apply_limit(c, number, &all, &result.truncated));
+    size_t count = all;
+    if (encoder->subwords)
+        EMBLA_TRY(embla_encoder_word_mean(encoder, &c->mean, w, text, &count, out));
+    else
+        count = select_tokens(encoder, w->tokens, all);
+    result.unknown = all - count;
+    EMBLA_TRY(apply_limit(c, number, &count, &result.truncated));
+    result.tokens = count;
+    if (count == 0) {
+        memset(out, 0, dim * sizeof *out);
+    } else {
+        if (!encoder->subwords) embla_row_mean_write(&c->mean, w->tokens, count, out);
+        if (encoder->scale != 1.0)
+            for (size_t i = 0; i < dim; i++) out[i] = (float)(out[i] * encoder->scale);
+        embla_encoder_remove(encoder, out);
+        if (c->unit) normalize(encoder, dim, out);
+    }
+    if (detail) *detail = result;
+    return EMBLA_OK;
+}
+
+/* ---- a batch ---- */
+
+static embla_status encode_all(const call *c, embla_encoding *e, const char *const *texts,
+                               const size_t *lengths, size_t count, float *out,
+                               embla_encoded *details)
+{
+    embla_failure failure = EMBLA_NO_FAILURE;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!texts[i] && lengths[i] > 0)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "text %zu of %zu is NULL", i, count);
+        bytes += lengths[i];
+    }
+    int threads = embla_threads_for(e->options.threads, bytes * 16);
+    e->watch.total = (int64_t)bytes;
+    EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
+    for (size_t i = 0; i < count; i++) {
+        if (embla_failure_any(&failure)) continue;
+        embla_failure_keep(&failure,
+                           encode_text(c, e->workers[embla_threads_mine()], texts[i], lengths[i], i,
+                                       out + i * c->mean.dim, details ? &details[i] : NULL));
+        embla_encode_done(e->workers[embla_threads_mine()], lengths[i], &failure);
+    }
+    return embla_failure_say(&failure);
+}
+
+static embla_status check(const embla_encoder *encoder, const embla_encoding *e,
+                          const char *const *texts, const size_t *lengths, size_t count,
+                          const embla_encode_options *o, const float *out)
+{
+    const size_t dim = embla_table_dim(encoder->table);
+    if (e->tokenizer != encoder->tokenizer)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the encoding belongs to another tokenizer than the encoder's");
+    if (count > 0 && (!texts || !lengths || !out))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu texts to encode, but %s is NULL", count,
+                          !texts    ? "texts"
+                          : lengths ? "out"
+                                    : "lengths");
+    if (o->dim > dim)
+        return embla_fail(EMBLA_ERR_SHAPE, "a dim of %zu was asked for; the model has %zu", o->dim,
+                          dim);
+    if (o->dim > 0 && o->dim < dim && encoder->component_count > 0)
+        return embla_fail(
+            EMBLA_ERR_SHAPE,
+            "a dim of %zu was asked for, but the components that were fitted have %zu "
+            "numbers: fit and encode with the same dim",
+            o->dim, dim);
+    if ((unsigned)o->normalize > EMBLA_NORMALIZE_NO)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unknown kind %d of normalize; kinds are 0 to %d",
+                          (int)o->normalize, (int)EMBLA_NORMALIZE_NO);
+    return EMBLA_OK;
+}
+
+static call plan(const embla_encoder *encoder, const embla_encode_options *o)
+{
+    const size_t limit = encoder->asked ? encoder->rules.most : 0;
+    return (call){.encoder = encoder,
+                  .mean = embla_row_mean_of(encoder->table,
+                                            o->dim > 0 ? o->dim : embla_table_dim(encoder->table),
+                                            encoder->weights),
+                  .most = o->max_tokens > 0 ? o->max_tokens : limit,
+                  .cuts = o->max_tokens == 0 || o->truncate,
+                  .unit = o->normalize == EMBLA_NORMALIZE_YES ||
+                          (o->normalize == EMBLA_NORMALIZE_MODEL && encoder->normalize)};
+}
+
+embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *encoding,
+                                const char *const *texts, const size_t *lengths, size_t count,
+                                const embla_encode_options *options, float *out,
+                                embla_encoded *details)
+{
+    const embla_encode_options defaults = {0};
+    EMBLA_TRY(embla_options_check(options));
+    if (!encoder || !encoding)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_encode_texts: %s is NULL",
+                          encoder ? "encoding" : "encoder");
+    if (!options) options = &defaults;
+    EMBLA_TRY(check(encoder, encoding, texts, lengths, count, options, out));
+    const call c = plan(encoder, options);
+    const embla_tokenize_options how = {.plain = options->plain,
+                                        .strict = options->strict,
+                                        .offsets = encoder->subwords != NULL,
+                                        .truncate = encoder->asked && encoder->rules.truncates,
+                                        .pad = encoder->rules.pads,
+                                        .threads = options->threads,
+                                        .progress = options->progress,
+                                        .context = options->context};
+    EMBLA_TRY(embla_encode_begin(encoding, &how));
+    EMBLA_TRY(embla_table_check_file(encoder->table));
+    EMBLA_TRY(encode_all(&c, encoding, texts, lengths, count, out, details));
+    EMBLA_TRY(embla_tokenizer_check(encoding->tokenizer));
+    return embla_table_check_file(encoder->table);
+}
