@@ -304,19 +304,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const 
  * was not called, or for one shard. */
 EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
 
-/* Lets all ranks make the steps of words together. Every rank has called embla_wordvec_new with the
- * same text and options; comm must outlive the words. Each rank has all rows (ranks of one host
- * share them, and embla_wordvec_table then gives another table than before), trains on its part of
- * the text of a step, and merges the changes of its part of the rows. From now on
- * embla_wordvec_step is collective and gives every rank the same rows, with the bits of one process
- * alone. Let rank 0 save and write; every rank loads. A training that was saved by some number of
- * ranks may be continued by any other. Call it after embla_wordvec_load. Collective, as is
- * embla_wordvec_free from now on.
- * EMBLA_ERR_ARGUMENT if ranks differ in text, options or step, or if there are more than 8 of them.
- * EMBLA_ERR_UNSUPPORTED with hogwild. */
-EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_join(embla_wordvec *words,
-                                                        const embla_comm *comm);
-
 /* ---- plan: what a table over many hosts costs ----
  *
  * A model, computed from sizes and from the speeds of a machine: nothing is measured, unless

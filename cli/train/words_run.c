@@ -17,13 +17,11 @@ enum { SPOKEN_EVERY = 60 }; /* maximum seconds between reports */
 
 /* ---- the text ---- */
 
-/* Standard input of a job was left unread until the number of its processes is known. */
+/* Under mpirun standard input was left unread until it was clear that this process is the only one.
+ */
 static int find_text(const cli_args *args, cli_words *w)
 {
     int code = CLI_DONE;
-    if (strcmp(w->named, "-") == 0 && cli_ranks_many(&w->ranks))
-        return cli_usage("%d processes cannot read one standard input; give a file",
-                         w->ranks.comm->size);
     if (strcmp(w->named, "-") == 0) code = cli_inputs_add("-", cli_args_flag(args, "quiet"));
     w->text = cli_input_path(w->named);
     return code;
@@ -34,7 +32,7 @@ static int find_text(const cli_args *args, cli_words *w)
 static int save_state(cli_words *w)
 {
     double now = cli_progress_now();
-    embla_status status = w->ranks.follows ? EMBLA_OK : embla_wordvec_save(w->words, w->state);
+    embla_status status = embla_wordvec_save(w->words, w->state);
     w->saved = cli_progress_now();
     w->pauses += w->saved - now;
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
@@ -52,7 +50,6 @@ static int report(cli_words *w, double now)
     w->loss = w->loss_steps > 0 ? w->loss_sum / w->loss_steps : NAN;
     w->loss_sum = w->loss_steps = 0;
     w->epoch = (int64_t)w->last.epochs;
-    if (w->ranks.follows) return CLI_DONE;
     int code = cli_words_report(w, scores);
     if (code == CLI_DONE && w->plot) code = cli_words_plot(w);
     w->spoken = cli_progress_now();
@@ -60,24 +57,19 @@ static int report(cli_words *w, double now)
     return code;
 }
 
-/* What follows a step. The clock of rank 0 decides for all. */
+/* What follows a step. */
 static int after_step(cli_words *w)
 {
     double now = cli_progress_now();
-    bool leads = !w->ranks.follows;
     w->tokens += w->last.tokens;
     w->loss_sum += w->last.loss;
     w->loss_steps += 1;
-    int64_t due[3] = {cli_progress_caught() || ferror(stdout),
-                      leads && (ends_epoch(w) || now - w->spoken >= SPOKEN_EVERY),
-                      leads && w->last.step < w->last.steps && now - w->saved >= w->save_every};
-    int code = cli_ranks_most(&w->ranks, due, 3);
-    w->stopped = due[0] > 0;
-    if (code == CLI_DONE && due[1]) code = report(w, now);
+    w->stopped = cli_progress_caught() || ferror(stdout);
+    bool save = w->last.step < w->last.steps && now - w->saved >= w->save_every;
+    int code = CLI_DONE;
+    if (ends_epoch(w) || now - w->spoken >= SPOKEN_EVERY) code = report(w, now);
     if (code == CLI_DONE) cli_words_draw(w);
-    if (code == CLI_DONE && due[2]) code = save_state(w);
-    /* scores and files may take rank 0 longer than the others wait in a step */
-    if (code == CLI_DONE && (due[1] || due[2])) code = cli_ranks_wait(&w->ranks);
+    if (code == CLI_DONE && save) code = save_state(w);
     return code;
 }
 
@@ -118,20 +110,12 @@ static int make_words(cli_words *w)
     return CLI_DONE;
 }
 
-/* Everything before the first step. No rank waits for one that has failed. */
+/* Everything before the first step. */
 static int begin(cli_words *w, const char *watch)
 {
     int code = make_words(w);
     if (code == CLI_DONE && watch) code = cli_words_watch(w, watch);
-    code = cli_ranks_agree(&w->ranks, code, false);
-    if (code == CLI_DONE && cli_ranks_many(&w->ranks)) {
-        embla_status status = embla_wordvec_join(w->words, w->ranks.comm);
-        if (status != EMBLA_OK)
-            code = status == EMBLA_ERR_IO ? cli_failed("%s", embla_error())
-                                          : cli_usage("%s", embla_error());
-    }
-    if (code == CLI_DONE) code = save_state(w); /* so that a write error shows at once */
-    return cli_ranks_agree(&w->ranks, code, true);
+    return code == CLI_DONE ? save_state(w) : code; /* so that a write error shows at once */
 }
 
 /* A rate that is too high makes rows grow without bound. */
@@ -156,19 +140,15 @@ static int check_rows(const cli_words *w)
 /* Writes the result, or saves what was not finished. */
 static int finish(cli_words *w)
 {
-    int code = CLI_DONE;
-    if (w->last.step < w->last.steps)
-        code = save_state(w);
-    else if (!w->ranks.follows) {
-        code = check_rows(w);
-        bool diverged = code != CLI_DONE;
-        if (!diverged) code = cli_words_write(w);
-        if (code == CLI_DONE || diverged)
-            (void)unlink(w->state); /* nothing to resume */
-        else
-            (void)save_state(w); /* --resume writes the result again */
-    }
-    return code == CLI_DONE ? cli_ranks_wait(&w->ranks) : code;
+    if (w->last.step < w->last.steps) return save_state(w);
+    int code = check_rows(w);
+    bool diverged = code != CLI_DONE;
+    if (!diverged) code = cli_words_write(w);
+    if (code == CLI_DONE || diverged)
+        (void)unlink(w->state); /* nothing to resume */
+    else
+        (void)save_state(w); /* --resume writes the result again */
+    return code;
 }
 
 static int run_all(cli_words *w, const char *watch)
@@ -176,13 +156,11 @@ static int run_all(cli_words *w, const char *watch)
     int code = begin(w, watch);
     if (code != CLI_DONE) return code;
     cli_progress_wipe(&w->progress);
-    if (!w->ranks.follows) cli_words_show_start(w);
+    cli_words_show_start(w);
     code = run_steps(w);
     cli_progress_wipe(&w->progress);
     if (code == CLI_DONE) code = finish(w);
-    if (code != CLI_DONE && cli_ranks_many(&w->ranks)) cli_ranks_abort(&w->ranks);
-    if (code == CLI_DONE && w->last.step == w->last.steps && !w->ranks.follows)
-        cli_words_show_end(w);
+    if (code == CLI_DONE && w->last.step == w->last.steps) cli_words_show_end(w);
     return code;
 }
 
@@ -203,10 +181,9 @@ int cli_words_run(const cli_args *args, cli_words *w)
     char sentence[700] = "interrupted";
     int code = w->dry_run ? CLI_DONE : cli_words_check_files(args, w);
     if (code == CLI_DONE) code = find_text(args, w);
-    code = cli_ranks_agree(&w->ranks, code, false);
     if (code != CLI_DONE) return code;
-    cli_progress_begin(&w->progress, w->quiet || w->json || w->ranks.follows);
-    code = !w->dry_run ? run_all(w, watch) : w->ranks.follows ? CLI_DONE : plan(w);
+    cli_progress_begin(&w->progress, w->quiet || w->json);
+    code = w->dry_run ? plan(w) : run_all(w, watch);
     cli_progress_wipe(&w->progress);
     if (code == CLI_DONE && !w->dry_run && w->last.step < w->last.steps)
         (void)snprintf(sentence, sizeof sentence,

@@ -6,9 +6,9 @@
 #include "embla_lab.h"
 #include "embla_wordvec.h"
 
+#include "core/args.h"
 #include "core/out.h"
 #include "core/progress.h"
-#include "train/ranks.h"
 
 enum { CLI_WORDS_WATCHED = 8, CLI_WORDS_EVALS = 8 };
 enum { CLI_WORDS_PAIRS = CLI_WORDS_WATCHED * (CLI_WORDS_WATCHED - 1) / 2 };
@@ -20,7 +20,6 @@ typedef struct {
 } cli_words_point;
 
 typedef struct {
-    cli_ranks ranks;
     const char *named;  /* the text as typed */
     const char *text;   /* the file or folder that is read */
     const char *output; /* the file of the result */

@@ -153,9 +153,6 @@ void cli_words_show_start(const cli_words *w)
     cli_out_fact("training", "%s, rate %g to 0, sample %g%s",
                  cli_plural((int64_t)o->epochs, "epoch", epochs), o->rate, fmax(o->sample, 0),
                  o->hogwild ? "; hogwild: each run gives another result" : "");
-    if (cli_ranks_many(&w->ranks))
-        cli_out_fact("ranks", "%s (%s)", cli_plural(w->ranks.comm->size, "rank", rows),
-                     w->ranks.comm->name);
     cli_out_fact("memory", "%s, of which the text %s", cli_size(w->about.memory, memory),
                  cli_size(w->about.bytes, rows));
     if (w->before > 0) cli_out_fact("resumed", "after %.2f epochs", w->before);

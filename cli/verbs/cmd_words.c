@@ -9,6 +9,7 @@
 
 #include "core/inputs.h"
 #include "core/verbs.h"
+#include "train/ranks.h"
 #include "train/words_run.h"
 
 enum { WORDS_MOST = 1 << 22 }; /* of a vocabulary */
@@ -112,7 +113,7 @@ static int read_all(const cli_args *args, cli_words *w)
     w->dry_run = cli_args_flag(args, "dry-run");
     w->save_every = (double)cli_args_count(args, "save-every");
     int code = read_options(args, &w->options);
-    w->options.threads = w->ranks.threads;
+    w->options.threads = (int)cli_args_count(args, "threads");
     if (code == CLI_DONE) code = read_evals(args, w);
     if (code != CLI_DONE || w->dry_run) return code;
     if (!cli_args_given(args, "output"))
@@ -126,15 +127,32 @@ static int read_all(const cli_args *args, cli_words *w)
     return CLI_DONE;
 }
 
+/* One process learns the words. The processes of a job would all write the same file. */
+static int check_alone(const cli_args *args)
+{
+    const embla_comm *comm = NULL;
+    if (!embla_comm_launched()) return CLI_DONE;
+    int code = cli_ranks_join(args, 0, &comm);
+    if (code == CLI_DONE && comm->size > 1) {
+        code = CLI_USAGE;
+        if (comm->rank == 0)
+            code = cli_usage("words are learned by one process, and this job has %d; start embla "
+                             "words without mpirun",
+                             comm->size);
+    }
+    embla_comm_free(comm);
+    return code;
+}
+
 static int run(const cli_args *args)
 {
+    int code = check_alone(args);
+    if (code != CLI_DONE) return code;
     cli_words *w = calloc(1, sizeof *w);
     if (!w) return cli_failed("no memory for a training");
-    int code = cli_ranks_open(args, &w->ranks);
-    if (code == CLI_DONE) code = cli_ranks_agree(&w->ranks, read_all(args, w), false);
+    code = read_all(args, w);
     if (code == CLI_DONE) code = cli_words_run(args, w);
     cli_words_free(w);
-    cli_ranks_close(&w->ranks);
     free(w);
     return code;
 }
@@ -205,10 +223,6 @@ static const cli_option options[] = {
      .reads = CLI_READS_LINES,
      .help = "show the cosines of these words while they learn: cat,dog,tuesday"},
     {.name = "plot", .value = "FILE", .help = "draw these cosines, or the loss, to FILE (SVG)"},
-    {.name = "patience",
-     .value = "S",
-     .count = true,
-     .help = "with mpirun: end if another process does not answer for S seconds (default: 45)"},
     {.name = "dry-run", .help = "count the words and say how much memory training takes"},
     {.name = "force", .help = "replace FILE, and a NAME.vocab.txt or FILE.state that embla wrote"},
     {.name = NULL}};
@@ -234,9 +248,7 @@ const cli_verb cli_verb_words = {
         "that the text does not have.\n\n"
         "The same text, options and seed give the same file, bit for bit, with any number of "
         "threads. Ctrl-C saves to FILE.state, and the same command with --resume continues, also "
-        "after a crash; the result is the same as without the interruption.\n\n"
-        "Under mpirun up to 8 processes learn the words together: mpirun -n 2 embla words ... The "
-        "file is the same, bit for bit, as that of one process.",
+        "after a crash; the result is the same as without the interruption.",
     .example = "embla words village.txt -o village-words.safetensors --clean words --epochs 20",
     .options = options,
     .ranks = true,

@@ -15,8 +15,8 @@ fail() {
     exit 1
 }
 
-train=("$embla" train text --preset microgpt --steps 3 --patience 5 -q -o model)
-words=("$embla" words text --epochs 1 --patience 5 -q --force -o words.safetensors)
+train=("$embla" train text --preset microgpt --steps 3 --batch 2 --patience 5 -q -o model)
+words=("$embla" words text --epochs 1 -q -o words.safetensors)
 plan=("$embla" plan --rows 1e6 --dim 8 --measure)
 
 differ() { # FIRST SECOND: the names of two commands above
@@ -34,12 +34,12 @@ differ words plan
 differ plan train
 
 # A verb without MPI: its process ends, and never starts MPI.
-timeout 100 bash -c "$(declare -f ranks); launcher=$launcher mpi=$mpi; ranks 1 ${words[*]} --patience 2 : -n 1 $embla help cost" \
-    >log 2>&1 </dev/null && fail "words beside help: not refused"
+timeout 100 bash -c "$(declare -f ranks); launcher=$launcher mpi=$mpi; ranks 1 ${train[*]} --patience 2 : -n 1 $embla help cost" \
+    >log 2>&1 </dev/null && fail "train beside help: not refused"
 grep -q 'embla: note: help does without MPI' log || fail "$(cat log)"
 [ "$mpi" = openmpi ] || grep -q 'embla: MPI waits for a process of the job' log || fail "$(cat log)"
-[ ! -e words.safetensors ] || fail "refused, but something was written"
-echo "words beside a verb without MPI: ended"
+[ ! -e model ] || fail "refused, but something was written"
+echo "train beside a verb without MPI: ended"
 
-ranks 2 "${words[@]}" >log 2>&1 || fail "$(cat log)" # the same verb works
-[ -e words.safetensors ] || fail "nothing was written"
+ranks 2 "${train[@]}" >log 2>&1 || fail "$(cat log)" # the same verb works
+[ -e model ] || fail "nothing was written"

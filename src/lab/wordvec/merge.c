@@ -83,42 +83,31 @@ static size_t find_copies(copies_list all, size_t count, size_t lane, int32_t to
     return found;
 }
 
-/* A step of CBOW changes a row less than one of skip-gram, and the sum is not too much, unless
- * nearly all lanes change the same rows: a text of few words. */
-static int quarters_of(const embla_shop *shop, const embla_merge_overlap *overlap, bool output)
-{
-    int64_t copies = overlap->copies[output], rows = overlap->rows[output];
-    if (shop->options->kind == EMBLA_WORDVEC_SKIPGRAM) return 2;
-    return copies < 2 * rows ? 0 : copies < 4 * rows ? 1 : 2;
-}
-
 static void list_copies(embla_lane *lanes, size_t count, bool output, copies_list out)
 {
     for (size_t i = 0; i < count; i++) out[i] = output ? &lanes[i].output : &lanes[i].input;
 }
 
-void embla_merge_count(const embla_shop *shop, embla_lane *lanes, size_t count,
-                       embla_merge_part part, embla_merge_overlap *out)
+/* A step of CBOW changes a row less than one of skip-gram, and the sum is not too much, unless
+ * nearly all lanes change the same rows: a text of few words. */
+static int quarters_of(const embla_shop *shop, copies_list all, size_t count)
 {
-    *out = (embla_merge_overlap){0};
-    for (int k = 0; k < 2 && shop->options->kind == EMBLA_WORDVEC_CBOW; k++) {
-        copies_list all;
-        float *found_at[EMBLA_LANES];
-        list_copies(lanes, count, k == 1, all);
-        for (size_t lane = 0; lane < count; lane++)
-            for (size_t i = 0; i < all[lane]->count; i++) {
-                int32_t token = all[lane]->tokens[i];
-                if (!embla_merge_owns(shop, part, k == 1, token)) continue;
-                size_t found = find_copies(all, count, lane, token, shop->stride, found_at);
-                out->copies[k] += (int64_t)found;
-                out->rows[k] += found > 0;
-            }
-    }
+    int64_t copies = 0, rows = 0;
+    float *found_at[EMBLA_LANES];
+    if (shop->options->kind == EMBLA_WORDVEC_SKIPGRAM) return 2;
+    for (size_t lane = 0; lane < count; lane++)
+        for (size_t i = 0; i < all[lane]->count; i++) {
+            size_t found =
+                find_copies(all, count, lane, all[lane]->tokens[i], shop->stride, found_at);
+            copies += (int64_t)found;
+            rows += found > 0;
+        }
+    return copies < 2 * rows ? 0 : copies < 4 * rows ? 1 : 2;
 }
 
-/* Of the tokens of a part, a thread has those whose number divided by part.count is its own. */
-static void merge_words(const embla_shop *shop, copies_list all, size_t count,
-                        embla_merge_part part, int quarters, int team, float *rows)
+/* A thread has the tokens whose number modulo the threads is its own. */
+static void merge_words(const embla_shop *shop, copies_list all, size_t count, int quarters,
+                        int team, float *rows)
 {
     size_t stride = shop->stride;
     (void)team; /* without OpenMP */
@@ -129,9 +118,7 @@ static void merge_words(const embla_shop *shop, copies_list all, size_t count,
             for (size_t i = 0; i < all[lane]->count; i++) {
                 int32_t token = all[lane]->tokens[i];
                 float *copies[EMBLA_LANES];
-                if ((size_t)token % part.count != part.index ||
-                    (size_t)token / part.count % threads != mine)
-                    continue;
+                if ((size_t)token % threads != mine) continue;
                 size_t found = find_copies(all, count, lane, token, stride, copies);
                 if (found > 0) EMBLA_PICK(add_changes)
                 (copies, found, stride, share_of(quarters, found), rows + (size_t)token * stride);
@@ -206,8 +193,16 @@ static void merge_grams(const embla_shop *shop, copies_list all, size_t count, i
 
 /* ---- both tables ---- */
 
-void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count,
-                      embla_merge_part part, const embla_merge_overlap *overlap, embla_merge *merge)
+/* Empties the lanes. */
+static void clear_lanes(embla_lane *lanes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        embla_copies_clear(&lanes[i].input);
+        embla_copies_clear(&lanes[i].output);
+    }
+}
+
+void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count, embla_merge *merge)
 {
     copies_list inputs, outputs;
     size_t rows = 0;
@@ -215,37 +210,11 @@ void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count,
     list_copies(lanes, count, true, outputs);
     for (size_t i = 0; i < count; i++) rows += inputs[i]->count + outputs[i]->count;
     int team = embla_threads_for(shop->options->threads, rows * shop->stride * sizeof(float));
-    int quarters = quarters_of(shop, overlap, false);
+    int quarters = quarters_of(shop, inputs, count);
     if (shop->grams)
         merge_grams(shop, inputs, count, quarters, team, merge);
     else
-        merge_words(shop, inputs, count, part, quarters, team, shop->input);
-    merge_words(shop, outputs, count, part, quarters_of(shop, overlap, true), team, shop->output);
-}
-
-size_t embla_merge_list(const embla_shop *shop, embla_lane *lanes, size_t count,
-                        embla_merge_part part, int32_t *out)
-{
-    size_t listed = 0;
-    for (int k = shop->grams ? 1 : 0; k < 2; k++) {
-        copies_list all;
-        float *found_at[EMBLA_LANES];
-        list_copies(lanes, count, k == 1, all);
-        for (size_t lane = 0; lane < count; lane++)
-            for (size_t i = 0; i < all[lane]->count; i++) {
-                int32_t token = all[lane]->tokens[i];
-                if ((size_t)token % part.count == part.index &&
-                    find_copies(all, count, lane, token, shop->stride, found_at) > 0)
-                    out[listed++] = k == 1 ? -1 - token : token;
-            }
-    }
-    return listed;
-}
-
-void embla_merge_clear(embla_lane *lanes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        embla_copies_clear(&lanes[i].input);
-        embla_copies_clear(&lanes[i].output);
-    }
+        merge_words(shop, inputs, count, quarters, team, shop->input);
+    merge_words(shop, outputs, count, quarters_of(shop, outputs, count), team, shop->output);
+    clear_lanes(lanes, count);
 }

@@ -270,7 +270,6 @@ void embla_wordvec_free(embla_wordvec *w)
     embla_table_free(w->output);
     embla_table_free(w->gram_rows);
     embla_table_free(w->means);
-    if (w->team.owner) w->team.leave(w->team.owner); /* tables may be in its memory */
     embla_vocab_free(w->vocab);
     embla_lexicon_free(&w->lexicon);
     embla_lexicon_free(&w->phrases);
@@ -370,20 +369,17 @@ embla_status embla_wordvec_progress(const embla_wordvec *w, embla_wordvec_report
     return EMBLA_OK;
 }
 
-/* Trains this process's lanes on the blocks of a step. Returns the words that were read. */
+/* Trains on the blocks of a step. Returns the words that were read. */
 static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, float rate)
 {
     uint64_t epoch = (uint64_t)(w->step / w->steps_of_epoch);
-    size_t from = w->team.owner ? w->team.first : 0, end = count;
-    if (w->team.owner && w->team.end < end) end = w->team.end;
-    size_t most = end > from ? end - from : 1;
+    size_t most = count < w->lane_count ? count : w->lane_count;
     int team = embla_threads_for(w->options.threads, SIZE_MAX);
     int64_t tokens = 0;
-    if (most > w->lane_count) most = w->lane_count;
     if ((size_t)team > most) team = (int)most;
     (void)team; /* without OpenMP */
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1) reduction(+ : tokens)
-    for (size_t i = from; i < end; i++) {
+    for (size_t i = 0; i < count; i++) {
         embla_lane *lane = &w->lanes[w->options.hogwild ? (size_t)embla_threads_mine() : i];
         embla_lane_train(&w->shop, lane, epoch, first + i, rate);
         tokens += lane->tokens;
@@ -395,21 +391,12 @@ static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, floa
 static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
                               embla_wordvec_report *r)
 {
-    embla_status status = embla_reading_check(&w->reading);
-    if (status != EMBLA_OK && !w->team.owner) return status;
+    EMBLA_TRY(embla_reading_check(&w->reading));
     w->torn = true; /* the text may change while it is read */
-    if (status == EMBLA_OK) r->tokens = train_blocks(w, first, count, (float)r->rate);
-    if (status == EMBLA_OK) status = embla_reading_check(&w->reading);
-    if (w->team.owner) status = w->team.merge(w->team.owner, w, status, count);
-    EMBLA_TRY(status);
+    r->tokens = train_blocks(w, first, count, (float)r->rate);
+    EMBLA_TRY(embla_reading_check(&w->reading));
     w->torn = false;
-    if (!w->team.owner && !w->options.hogwild) {
-        embla_merge_overlap overlap;
-        const embla_merge_part all = {0, 1};
-        embla_merge_count(&w->shop, w->lanes, count, all, &overlap);
-        embla_merge_rows(&w->shop, w->lanes, count, all, &overlap, &w->merge);
-        embla_merge_clear(w->lanes, count);
-    }
+    if (!w->options.hogwild) embla_merge_rows(&w->shop, w->lanes, count, &w->merge);
     return EMBLA_OK;
 }
 

@@ -3,19 +3,8 @@
 #ifndef EMBLA_WORDVEC_WORDVEC_H
 #define EMBLA_WORDVEC_WORDVEC_H
 
-#include "base/checksum.h"
 #include "wordvec/merge.h"
 #include "wordvec/phrases.h"
-
-/* Processes that make the steps of a training together: cluster/words_team.c fills it in. */
-typedef struct {
-    void *owner;       /* passed to each function; NULL without a team */
-    size_t first, end; /* the lanes of this process; others train the rest */
-    /* Merges the lanes of all processes, of which a step has `count`. Lanes of others get their
-     * sums of tokens and losses. status: whether this process has trained its own. Collective. */
-    embla_status (*merge)(void *owner, embla_wordvec *words, embla_status status, size_t count);
-    void (*leave)(void *owner); /* frees the owner */
-} embla_wordvec_ranks;
 
 struct embla_wordvec {
     embla_wordvec_options options;
@@ -38,7 +27,6 @@ struct embla_wordvec {
     int64_t step;           /* the next one */
     int64_t means_of;       /* the step after which means were computed; -1 means never */
     bool torn;              /* a load or a step failed halfway */
-    embla_wordvec_ranks team;
 };
 
 /* The number of steps in all. */
@@ -46,9 +34,5 @@ static inline int64_t embla_wordvec_steps(const embla_wordvec *w)
 {
     return w->steps_of_epoch * (int64_t)w->options.epochs;
 }
-
-/* A checksum of everything that must be equal to train together: text, words, options and step. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_wordvec_sum(const embla_wordvec *words,
-                                                           embla_checksum *out);
 
 #endif

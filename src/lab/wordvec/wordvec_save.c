@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/json_text.h"
 #include "checkpoint/saved.h"
 #include "checkpoint/vocab.h"
@@ -73,22 +74,6 @@ static embla_status list_settings(const embla_wordvec *w, pair_list *l)
     EMBLA_TRY(add_pair(l, "seed", "%" PRIu64, o->seed));
     EMBLA_TRY(add_pair(l, "hogwild", "%d", o->hogwild));
     return add_pair(l, "blocks of a step", "%" PRId64, w->per_step);
-}
-
-embla_status embla_wordvec_sum(const embla_wordvec *w, embla_checksum *out)
-{
-    embla_arena arena = {0};
-    pair_list l = {.arena = &arena};
-    embla_checksum_state state;
-    const int64_t numbers[3] = {w->step, w->lexicon.count, w->lexicon.tokens};
-    embla_status status = list_settings(w, &l);
-    embla_checksum_begin(&state);
-    embla_checksum_add(&state, numbers, sizeof numbers);
-    for (size_t i = 0; i < l.count && status == EMBLA_OK; i++)
-        embla_checksum_add(&state, l.pairs[i].value, strlen(l.pairs[i].value) + 1);
-    *out = embla_checksum_end(&state);
-    embla_arena_free(&arena);
-    return status;
 }
 
 /* The tensors of a state: rows with their padding. */
