@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The one-file build: embla_rows.c compiles without a warning and without CMake, needs nothing but
-# libc, gives the rows of the library, and passes the library's own tests of rows,
-# stores and n-grams.
+# The one-file build: embla_rows.c has every file of src/core but those that packaging/amalgamate
+# names with a reason. It compiles without a warning and without CMake, needs nothing but libc, gives
+# the rows of the library, and passes the library's own tests of rows, stores and n-grams. The small
+# cut of it has at most 8,000 lines, and serves rows from disk.
 #   usage: one_file.sh PROJECT CC CMOCKA_INCLUDE CMOCKA_LIBRARY
 set -eu
 project=$1 cc=$2 include=$3 cmocka=$4
@@ -14,6 +15,10 @@ fail() {
 }
 
 "$project/packaging/amalgamate" "$work" >"$work/log" || fail "$(cat "$work/log")"
+(cd "$project/src/core" && ls */*.c) | grep -vxE "table/(rope|position)\.c" >"$work/there"
+sed -n 's|^/\* ==== \(.*\) ==== \*/$|\1|p' "$work/embla_rows.c" | LC_ALL=C sort >"$work/taken"
+LC_ALL=C sort -o "$work/there" "$work/there"
+diff "$work/there" "$work/taken" || fail "embla_rows.c does not have the files of src/core (> has)"
 size=$(wc -c <"$work/embla_rows.c")
 [ "$size" -lt 1500000 ] || fail "embla_rows.c has $size bytes; the limit is 1500000"
 "$cc" -std=c11 -O2 -Wall -Wextra -Werror -c "$work/embla_rows.c" -o "$work/rows.o" 2>"$work/log" ||
@@ -38,3 +43,14 @@ for test in rows store ngram fold; do
     "$work/test_$test" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
     echo "test_$test: $(grep -c ' OK ' "$work/log") passed"
 done
+
+# the small cut: one dtype, from disk
+"$project/packaging/amalgamate" --small f8_e4m3 "$work" >"$work/log" || fail "$(cat "$work/log")"
+lines=$(cat "$work/embla_small.c" "$work/embla_small.h" | wc -l)
+[ "$lines" -le 8000 ] || fail "the small cut has $lines lines; the limit is 8000"
+"$cc" -std=c11 -O2 -Wall -Wextra -Werror -I"$work" "$project/tests/house/small_engine.c" "$work/embla_small.c" \
+    -lpthread -o "$work/small" 2>"$work/log" || fail "$(head -40 "$work/log")"
+found=$(ldd "$work/small" | grep -vE 'linux-vdso|lib(c|pthread)\.so|ld-linux' || true)
+[ -z "$found" ] || fail "the small cut links, though it is not needed: $found"
+"$work/small" "$work/table" || fail "the small cut does not give the rows of the file"
+echo "the small cut: $lines lines"
