@@ -11,7 +11,7 @@ awk -v folder="$folder" '
     /^```c$/ { n++; name = sprintf("%s/%03d.c", folder, n); print "#line " FNR + 1 " \"" FILENAME "\"" >name; next }
     /^```/ { name = "" }
     name { print >name }
-' README.md docs/*.md src/README.md
+' README.md docs/*.md src/*.md
 for file in "$folder"/*.c; do
     "$cc" -std=c11 -Wall -Wextra -Werror -fsyntax-only -I include "$file" || bad=1
 done
