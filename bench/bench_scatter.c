@@ -21,6 +21,7 @@
 #include "bench/cases.h"
 #include "bench/measure.h"
 #include "embla_learn.h"
+#include "learn/scatter_sum.h"
 
 enum { BATCH = 8192, BATCHES = 8, TURNS = 21 };
 

@@ -70,11 +70,6 @@ EMBLA_API const int64_t *embla_scatter_rows(const embla_scatter *scatter);
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scatter,
                                                        const float *gradients, size_t dim,
                                                        float *out);
-/* Adds the same sums to a dense gradient (rows of the table x dim), in double, rounded once. */
-EMBLA_API EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter,
-                                                       const float *gradients, size_t dim,
-                                                       float *dense);
-
 typedef struct {
     int threads;
     uint64_t reserved[4]; /* must be 0 */
@@ -202,7 +197,7 @@ EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head, con
                                                      const embla_loss_gradients *gradients,
                                                      float *each, embla_loss_report *report);
 
-/* ---- losses for tables of very many rows ---- */
+/* ---- sampled loss: for tables of very many rows ---- */
 
 typedef enum {
     EMBLA_PROPOSAL_LOG_UNIFORM =
@@ -240,43 +235,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head, 
                                                         const embla_loss_options *options,
                                                         embla_sampled_gradients *gradients,
                                                         float *each, embla_loss_report *report);
-
-typedef struct embla_adaptive embla_adaptive;
-
-typedef struct {
-    const int64_t *cutoffs; /* ascending, in 1 .. rows-1: tokens below the first are in the head,
-                               the others in clusters */
-    size_t cutoff_count; /* number of clusters, one for each cutoff; 0 means that all tokens are in
-                            the head */
-    double
-        divide; /* cluster i (from 1) has rows of dim / divide^i numbers, at least 1; 0 means 4 */
-    uint64_t seed;        /* of the initial weights: normal, 1 / sqrt(numbers in a row) */
-    uint64_t reserved[4]; /* must be 0 */
-} embla_adaptive_options;
-
-/* Creates an adaptive softmax (Grave and others, 2017). Tokens are sorted by frequency: frequent
- * ones are in a head of cutoffs[0] + clusters rows, rare ones in clusters with shorter rows. The
- * tables are those of PyTorch's AdaptiveLogSoftmaxWithLoss without a bias. */
-EMBLA_API EMBLA_CHECKED embla_status embla_adaptive_new(int64_t rows, size_t dim,
-                                                        const embla_adaptive_options *options,
-                                                        embla_adaptive **out);
-EMBLA_API void embla_adaptive_free(embla_adaptive *adaptive);
-/* The n-th table, f32, to read, write and train; NULL past the last. 0 is the head, 1 the
- * projection of the first cluster (short dim x dim), 2 its rows (tokens x short dim), 3 and 4 those
- * of the second, and so on. The handle owns them. */
-EMBLA_API embla_table *embla_adaptive_table(embla_adaptive *adaptive, size_t n);
-/* Computes the cross-entropy as embla_head_loss does. The gradient of hidden is overwritten; that
- * of table n is added to tables[n]. Either may be NULL. correct counts targets that are the highest
- * in the head, or whose cluster is and that are the highest in their cluster. EMBLA_ERR_UNSUPPORTED
- * for smoothing, z_loss and bf16. */
-EMBLA_API EMBLA_CHECKED embla_status
-embla_adaptive_loss(const embla_adaptive *adaptive, const float *hidden, const int32_t *targets,
-                    size_t count, const embla_loss_options *options, float *hidden_gradient,
-                    float *const *tables, float *each, embla_loss_report *report);
-/* Computes the log-probabilities of all tokens (count x rows). */
-EMBLA_API EMBLA_CHECKED embla_status
-embla_adaptive_log_probabilities(const embla_adaptive *adaptive, const float *hidden, size_t count,
-                                 const embla_head_options *options, float *out);
 
 /* ---- clip: limit the norm of all gradients together ---- */
 

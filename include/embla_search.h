@@ -115,8 +115,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_index_open(const char *path,
 EMBLA_API EMBLA_CHECKED embla_status embla_index_verify(const char *path);
 EMBLA_API void embla_index_free(embla_index *index);
 EMBLA_API void embla_index_describe(const embla_index *index, embla_index_info *out);
-/* The vectors as a table, for embla_near and others. The index owns it. */
-EMBLA_API const embla_table *embla_index_table(const embla_index *index);
 /* The text of a row: *length bytes, without a 0 after them. *number (may be NULL) gets the number
  * of the line, from 1. NULL if there is no such row. It is valid as long as the index. */
 EMBLA_API const char *embla_index_line(const embla_index *index, int64_t row, size_t *length,

@@ -11,6 +11,7 @@
 #include "slow.h"
 
 #include "embla_learn.h"
+#include "learn/scatter_sum.h"
 
 static const int thread_counts[] = {1, 2, 3, 4, 8};
 

@@ -85,7 +85,6 @@ static void learning_refuses_them(void **state)
     const embla_negatives negatives = {.negatives = 2};
     embla_choice choice;
     embla_optim *optim = NULL;
-    embla_adaptive *adaptive = NULL;
     embla_gpt *gpt = NULL;
     const int32_t target = 1;
     float hidden[8] = {1}, logits[4];
@@ -104,11 +103,10 @@ static void learning_refuses_them(void **state)
             embla_sampled_loss(&head, hidden, &target, 1, &options, NULL, NULL, NULL, NULL));
     REFUSED(embla_loss_options,
             embla_sampled_loss(&head, hidden, &target, 1, &negatives, &options, NULL, NULL, NULL));
-    REFUSED(embla_adaptive_options, embla_adaptive_new(4, 8, &options, &adaptive));
     REFUSED(embla_clip_options, embla_clip(NULL, 0, 1.0, &options, NULL));
     REFUSED(embla_schedule, embla_schedule_rate(&options, 0, &rate));
     REFUSED(embla_optim_options, embla_optim_new(table, &options, &optim));
-    assert_true(!optim && !adaptive && !gpt);
+    assert_true(!optim && !gpt);
     embla_table_free(table);
 }
 

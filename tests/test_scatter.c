@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "check.h"
 #include "learn/frozen.h"
+#include "learn/scatter_sum.h"
 
 /* ---- the definition ---- */
 

@@ -11,6 +11,7 @@
 #include "embla_search.h"
 #include "files/io.h"
 #include "scratch.h"
+#include "search/index.h"
 
 enum { DIM = 4, WORDS = 8 };
 
@@ -330,9 +331,8 @@ static void an_index_finds_lines_and_is_the_same_from_its_file(void **state)
         assert_true(info.stored);
         assert_int_equal(info.rows, KEPT);
         for (int64_t r = 0; r < KEPT; r++)
-            assert_memory_equal(embla_table_row(embla_index_table(stored), r),
-                                embla_table_row(embla_index_table(index), r),
-                                embla_table_row_bytes(embla_index_table(index)));
+            assert_memory_equal(embla_table_row(stored->table, r), embla_table_row(index->table, r),
+                                embla_table_row_bytes(index->table));
         check_answers(&p, stored);
         embla_index_free(stored);
         embla_index_free(index);
@@ -467,7 +467,7 @@ static void any_number_of_threads_gives_the_same_index(void **state)
     for (int t = 0; t < 3; t++) {
         const embla_index_options options = {.threads = t + 1};
         assert_ok(embla_index_new(p.encoder, p.corpus, &options, &all[t]));
-        const embla_table *table = embla_index_table(all[t]), *first = embla_index_table(all[0]);
+        const embla_table *table = all[t]->table, *first = all[0]->table;
         assert_int_equal(embla_table_rows(table), embla_table_rows(first));
         assert_memory_equal(embla_table_row(table, 0), embla_table_row(first, 0),
                             (size_t)embla_table_rows(first) * embla_table_row_bytes(first));
@@ -631,7 +631,7 @@ static embla_status ask_index(const place *p, embla_checksum *out)
     embla_checksum_begin(&state);
     embla_checksum_add(&state, &info.lines, sizeof info.lines);
     embla_checksum_add(&state, &info.dtype, sizeof info.dtype);
-    const embla_table *table = embla_index_table(index);
+    const embla_table *table = index->table;
     for (int64_t row = 0; row < info.rows; row++) {
         size_t length = 0;
         int64_t number = 0;

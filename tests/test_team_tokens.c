@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "files/io.h"
+#include "learn/scatter_sum.h"
 #include "model/gpt_away.h"
 #include "model/gpt_pass.h"
 

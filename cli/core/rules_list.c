@@ -122,7 +122,7 @@ const cli_rule cli_rules[] = {
      "at most 2^40 (a limit of Embla), with a product below 2^64. A tensor with a dimension"
      " of 0 is listed, but cannot be a table.", false},
     {"G8", "GGUF",
-     "The type is one of those in src/formats/element.c.", false},
+     "The type is one of those in src/core/formats/element.c.", false},
     {"G9", "GGUF",
      "A row is a whole number of blocks; its bytes fit in 63 bits.", false},
     {"G10", "GGUF",

@@ -265,6 +265,7 @@ int bind_ngram_add(PyObject *module);
 int bind_store_add(PyObject *module);
 int bind_tickets_add(PyObject *module);
 int bind_learn_add(PyObject *module);
+int bind_logits_add(PyObject *module);
 int bind_cost_add(PyObject *module);
 
 #define BIND_METHOD(name, function, doc)                                                           \

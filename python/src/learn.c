@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scatter: gradients of rows. Optim: updates of rows. The head: logits, best tokens, loss. */
+/* Scatter: gradients of rows. Optim: updates of rows. */
 #include "embla_learn.h"
 
 #include "table.h"
@@ -251,10 +251,171 @@ static PyObject *optim_repr(PyObject *self)
                                 (long long)embla_optim_steps(o->handle));
 }
 
+/* ---- catching up, states ---- */
+
+/* catch_up(rows): makes outstanding updates, of all rows or of these. */
+static PyObject *optim_catch_up(PyObject *self, BIND_ARGS)
+{
+    PyObject *rows = NULL;
+    bind_ids ids = {0};
+    const bind_argument arguments[] = {{.name = "rows", .kind = 'O', .to = &rows}};
+    if (!bind_arguments("catch_up", values, count, names, 1, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    bool some = rows && rows != Py_None;
+    if (some && !bind_ids_read(rows, "rows", &ids)) return NULL;
+    embla_status status = EMBLA_OK;
+    bool entered = bind_enter(self, true);
+    if (entered) {
+        embla_optim *handle = ((bind_object *)self)->handle;
+        /* An empty list is no row; NULL would mean all rows. */
+        if (!some || ids.count > 0)
+            BIND_RUN(true, status = embla_optim_catch_up(handle, some ? ids.values : NULL,
+                                                         some ? ids.count : 0));
+        bind_leave(self, true);
+    }
+    if (some) bind_ids_free(&ids);
+    if (!entered) return NULL;
+    return status == EMBLA_OK ? Py_NewRef(Py_None) : bind_fail(status);
+}
+
+/* One state as an array (rows, dim) of its own. NULL after an exception. */
+static PyObject *state_copy(const embla_optim_state *state)
+{
+    const Py_ssize_t shape[2] = {(Py_ssize_t)state->rows, (Py_ssize_t)state->dim};
+    void *data = NULL;
+    PyObject *array = bind_array_new(EMBLA_F32, 2, shape, &data);
+    if (array) memcpy(data, state->values, (size_t)state->rows * state->dim * sizeof(float));
+    return bind_array_result(array);
+}
+
+/* Fills dict; the handle is entered. */
+static bool put_states(embla_optim *handle, PyObject *dict)
+{
+    embla_optim_state state;
+    embla_status status;
+    BIND_RUN(true, status = embla_optim_catch_up(handle, NULL, 0));
+    for (size_t n = 0; status == EMBLA_OK; n++) {
+        status = embla_optim_state_at(handle, n, &state);
+        if (status == EMBLA_OK && !bind_put(dict, state.name, state_copy(&state))) return false;
+    }
+    if (status == EMBLA_ERR_RANGE) /* past the last */
+        return bind_put(dict, "steps", PyLong_FromLongLong(embla_optim_steps(handle)));
+    bind_fail(status);
+    return false;
+}
+
+static PyObject *optim_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (!bind_enter(self, true)) return NULL;
+    PyObject *dict = PyDict_New();
+    if (dict && !put_states(((bind_object *)self)->handle, dict)) Py_CLEAR(dict);
+    bind_leave(self, true);
+    return dict;
+}
+
+enum { STATES_MAX = 8 };
+
+/* What load_state reads before it changes anything. */
+typedef struct {
+    embla_optim_state to[STATES_MAX];
+    bind_floats from[STATES_MAX];
+    size_t count;
+    int64_t steps;
+} loaded;
+
+/* Reads the array of one state. */
+static bool read_state(PyObject *dict, loaded *l)
+{
+    const embla_optim_state *state = &l->to[l->count];
+    bind_floats *from = &l->from[l->count];
+    PyObject *array = PyDict_GetItemString(dict, state->name);
+    if (!array) {
+        bind_error(EMBLA_ERR_ARGUMENT, "the state has no '%s', which this optimizer needs",
+                   state->name);
+        return false;
+    }
+    Py_INCREF(array); /* reading may run Python code, which may change the dict */
+    bool read = bind_floats_read(array, state->name, from);
+    Py_DECREF(array);
+    if (!read) return false;
+    l->count++;
+    if (from->rank == 2 && from->shape[0] == state->rows &&
+        from->shape[1] == (Py_ssize_t)state->dim)
+        return true;
+    bind_error(EMBLA_ERR_SHAPE, "'%s' has %d axes and %zu numbers; it must be (%lld, %zu)",
+               state->name, from->rank, from->count, (long long)state->rows, state->dim);
+    return false;
+}
+
+static bool read_states(embla_optim *handle, PyObject *dict, loaded *l)
+{
+    embla_status status = EMBLA_OK;
+    PyObject *steps = PyDict_GetItemString(dict, "steps");
+    if (!steps) {
+        bind_error(EMBLA_ERR_ARGUMENT, "the state has no 'steps'");
+        return false;
+    }
+    const bind_argument number = {.name = "steps", .kind = 'l', .to = &l->steps, .required = true};
+    Py_INCREF(steps);
+    bool read = bind_arguments("load_state", &steps, 1, NULL, 1, &number, 1);
+    Py_DECREF(steps);
+    if (!read) return false;
+    while (l->count < STATES_MAX) {
+        status = embla_optim_state_at(handle, l->count, &l->to[l->count]);
+        if (status != EMBLA_OK) break;
+        if (!read_state(dict, l)) return false;
+    }
+    if (status != EMBLA_ERR_RANGE) {
+        bind_fail(status);
+        return false;
+    }
+    if (PyDict_Size(dict) == (Py_ssize_t)l->count + 1) return true;
+    bind_error(EMBLA_ERR_ARGUMENT, "the state has %zd entries; this optimizer has %zu and 'steps'",
+               PyDict_Size(dict), l->count);
+    return false;
+}
+
+static PyObject *optim_load_state(PyObject *self, PyObject *dict)
+{
+    loaded l = {.count = 0};
+    bool good = false;
+    if (!PyDict_Check(dict)) {
+        PyErr_SetString(PyExc_TypeError, "load_state needs a dict of Optim.state()");
+        return NULL;
+    }
+    if (!bind_enter(self, true)) return NULL;
+    embla_optim *handle = ((bind_object *)self)->handle;
+    embla_status status = embla_optim_catch_up(handle, NULL, 0);
+    if (status != EMBLA_OK) {
+        bind_fail(status);
+    } else if (read_states(handle, dict, &l)) {
+        status = embla_optim_set_steps(handle, l.steps);
+        for (size_t n = 0; status == EMBLA_OK && n < l.count; n++)
+            memcpy(l.to[n].values, l.from[n].values, l.from[n].count * sizeof(float));
+        good = status == EMBLA_OK;
+        if (!good) bind_fail(status);
+    }
+    for (size_t n = 0; n < l.count; n++) bind_floats_free(&l.from[n]);
+    bind_leave(self, true);
+    return good ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef optim_methods[] = {
     BIND_METHOD("step", optim_step,
                 "step(rate, gradients, rows=None)\n--\n\n"
                 "Updates all rows, or these rows: ascending, each once."),
+    BIND_METHOD("catch_up", optim_catch_up,
+                "catch_up(rows=None)\n--\n\n"
+                "With catch_up=True: makes the updates that these rows have missed, or all rows.\n"
+                "Call it before the rows are read. Otherwise it does nothing."),
+    {"state", optim_state, METH_NOARGS,
+     "state($self, /)\n--\n\n"
+     "Copies of the optimizer's arrays (rows, dim) by name, and 'steps'. All rows are caught up."},
+    {"load_state", optim_load_state, METH_O,
+     "load_state($self, state, /)\n--\n\n"
+     "Continues from what state() of an equal optimizer returned. The table's rows are not part\n"
+     "of it: save and load them, too."},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef optim_getters[] = {
     {"steps", optim_steps, NULL, "The number of steps made.", NULL},
@@ -274,132 +435,8 @@ static PyType_Spec optim_spec = {.name = "embla._embla.Optim",
                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                                  .slots = optim_slots};
 
-/* ---- head ---- */
-
-/* Reads hidden vectors for the head of a table, which is entered on success. */
-static bool head_begin(PyObject *table, PyObject *hidden, embla_head *head, bind_floats *h,
-                       size_t *vectors)
-{
-    if (!bind_table_enter(table, "table")) return false;
-    head->table = bind_table_of(table);
-    if (bind_vectors_read(hidden, "hidden", embla_table_dim(head->table), h, vectors)) return true;
-    bind_leave(table, false);
-    return false;
-}
-
-static PyObject *head_logits(PyObject *module, BIND_ARGS)
-{
-    PyObject *table = NULL, *hidden = NULL;
-    embla_head head = {0};
-    embla_head_options o = {0};
-    bind_floats h;
-    size_t vectors = 0;
-    void *data = NULL;
-    const bind_argument arguments[] = {
-        {.name = "table", .kind = 'O', .to = &table, .required = true},
-        {.name = "hidden", .kind = 'O', .to = &hidden, .required = true},
-        {.name = "scale", .kind = 'f', .to = &head.scale},
-        {.name = "soft_cap", .kind = 'f', .to = &head.soft_cap},
-        {.name = "threads", .kind = 'i', .to = &o.threads}};
-    (void)module;
-    if (!bind_arguments("logits", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
-        !head_begin(table, hidden, &head, &h, &vectors))
-        return NULL;
-    Py_ssize_t shape[BIND_RANK];
-    memcpy(shape, h.shape, (size_t)h.rank * sizeof *shape);
-    shape[h.rank - 1] = (Py_ssize_t)embla_table_rows(head.table);
-    PyObject *array = bind_array_new(EMBLA_F32, h.rank, shape, &data);
-    embla_status status = EMBLA_OK;
-    if (array) BIND_RUN(true, status = embla_head_logits(&head, h.values, vectors, &o, data));
-    bind_floats_free(&h);
-    bind_leave(table, false);
-    return bind_array_done(status, array);
-}
-
-/* Loss of targets, with the gradients of hidden and of the table. */
-static PyObject *head_loss(PyObject *module, BIND_ARGS)
-{
-    PyObject *table = NULL, *hidden = NULL, *targets = NULL, *result = NULL;
-    bool gradients = false;
-    embla_head head = {0};
-    embla_loss_options o = {0};
-    embla_loss_gradients g = {0};
-    embla_loss_report report = {0};
-    bind_floats h;
-    bind_ids ids;
-    size_t vectors = 0;
-    const bind_argument arguments[] = {
-        {.name = "table", .kind = 'O', .to = &table, .required = true},
-        {.name = "hidden", .kind = 'O', .to = &hidden, .required = true},
-        {.name = "targets", .kind = 'O', .to = &targets, .required = true},
-        {.name = "gradients", .kind = 'b', .to = &gradients},
-        {.name = "smoothing", .kind = 'd', .to = &o.smoothing},
-        {.name = "z_loss", .kind = 'd', .to = &o.z_loss},
-        {.name = "sum", .kind = 'b', .to = &o.sum},
-        {.name = "threads", .kind = 'i', .to = &o.threads}};
-    (void)module;
-    if (!bind_arguments("loss", values, count, names, 3, arguments, BIND_COUNT(arguments)) ||
-        !head_begin(table, hidden, &head, &h, &vectors))
-        return NULL;
-    if (bind_ids_read(targets, "targets", &ids)) {
-        PyObject *dh = NULL, *dt = NULL;
-        int32_t *small = PyMem_Malloc((ids.count + 1) * sizeof *small);
-        const Py_ssize_t rows[2] = {(Py_ssize_t)embla_table_rows(head.table),
-                                    (Py_ssize_t)embla_table_dim(head.table)};
-        bool good = small != NULL;
-        if (!good) PyErr_NoMemory();
-        for (size_t i = 0; good && i < ids.count; i++)
-            small[i] = ids.values[i] < INT32_MIN || ids.values[i] > INT32_MAX
-                           ? INT32_MAX
-                           : (int32_t)ids.values[i];
-        if (good && ids.count != vectors) {
-            bind_error(EMBLA_ERR_SHAPE, "there are %zu targets, but %zu vectors", ids.count,
-                       vectors);
-            good = false;
-        }
-        if (good && gradients) {
-            dh = bind_array_new(EMBLA_F32, h.rank, h.shape, (void **)&g.hidden);
-            dt = dh ? bind_array_new(EMBLA_F32, 2, rows, (void **)&g.table) : NULL;
-            good = dt != NULL;
-            if (good) memset(g.table, 0, (size_t)rows[0] * (size_t)rows[1] * sizeof(float));
-        }
-        if (good) {
-            embla_status status;
-            BIND_RUN(true, status = embla_head_loss(&head, h.values, small, vectors, &o,
-                                                    gradients ? &g : NULL, NULL, &report));
-            if (status != EMBLA_OK) {
-                bind_fail(status);
-            } else if (gradients) {
-                result =
-                    Py_BuildValue("dNN", report.loss, bind_array_result(dh), bind_array_result(dt));
-                dh = dt = NULL;
-            } else {
-                result = PyFloat_FromDouble(report.loss);
-            }
-        }
-        Py_XDECREF(dh);
-        Py_XDECREF(dt);
-        PyMem_Free(small);
-        bind_ids_free(&ids);
-    }
-    bind_floats_free(&h);
-    bind_leave(table, false);
-    return result;
-}
-
-static PyMethodDef functions[] = {
-    BIND_METHOD("logits", head_logits,
-                "logits(table, hidden, *, scale=1.0, soft_cap=0.0, threads=0)\n--\n\n"
-                "The scores of all rows for hidden vectors."),
-    BIND_METHOD("loss", head_loss,
-                "loss(table, hidden, targets, *, gradients=False, smoothing=0.0, z_loss=0.0,\n"
-                "     sum=False, threads=0)\n--\n\n"
-                "The cross-entropy of targets; with gradients (loss, of hidden, of the table)."),
-    {NULL, NULL, 0, NULL}};
-
 int bind_learn_add(PyObject *module)
 {
-    if (bind_type_only(module, &scatter_spec) < 0 || bind_type_only(module, &optim_spec) < 0)
-        return -1;
-    return PyModule_AddFunctions(module, functions);
+    if (bind_type_only(module, &scatter_spec) < 0) return -1;
+    return bind_type_only(module, &optim_spec);
 }

@@ -253,6 +253,90 @@ def test_rows_that_learn():
         embla.Optim(embla.Table.create(2, 32, "q8_0"))
 
 
+@pytest.mark.parametrize("kind, named", [
+    ("sgd", {"decay": 0.1}), ("sgd", {"momentum": 0.9}), ("sgd", {"momentum": 0.9, "nesterov": True}),
+    ("adagrad", {"decay": 0.1}), ("adagrad-rowwise", {"decay": 0.1}), ("adamw", {"decay": 0.1})])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_rows_catch_up_with_dense_steps(kind, named, dtype):
+    def table():
+        t = embla.Table.create(6, 4, dtype)
+        t.write(0, np.arange(24, dtype=np.float32).reshape(6, 4) / 8)
+        return t
+
+    dense, lazy = table(), table()
+    a, b = embla.Optim(dense, kind, **named), embla.Optim(lazy, kind, catch_up=True, **named)
+    random = np.random.default_rng(5)
+    for rows in ([0, 1], [2], [4]):
+        g = np.zeros((6, 4), np.float32)
+        g[rows] = random.standard_normal((len(rows), 4))
+        a.step(0.5, g)
+        b.step(0.5, g[rows], rows)
+    assert not np.array_equal(lazy[:], dense[:])  # rows wait for their updates
+    b.catch_up([])
+    assert not np.array_equal(lazy[0], dense[0])
+    b.catch_up([0, 2, 0])
+    assert np.array_equal(lazy[[0, 2]], dense[[0, 2]]) and not np.array_equal(lazy[1], dense[1])
+    b.catch_up()
+    assert np.array_equal(lazy[:], dense[:])
+    with pytest.raises(IndexError):
+        b.catch_up([6])
+
+
+@pytest.mark.parametrize("kind, named, states", [
+    ("sgd", {}, {}), ("sgd", {"momentum": 0.9}, {"momentum": 4}), ("adagrad", {}, {"squares": 4}),
+    ("adagrad-rowwise", {}, {"squares": 1}), ("adamw", {}, {"mean": 4, "squares": 4})])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_an_optimizer_continues_from_its_state(kind, named, states, dtype):
+    if dtype == "bf16":
+        states = {**states, "master": 4}
+    first = embla.Table.create(6, 4, dtype)
+    first.init(1)
+    o = embla.Optim(first, kind, catch_up=True, decay=0.1, **named)
+    g = np.random.default_rng(6).standard_normal((5, 2, 4)).astype(np.float32)
+    for n in range(3):
+        o.step(0.1, g[n], [n, n + 2])
+    state = o.state()
+    assert state.pop("steps") == 3
+    assert {name: array.shape for name, array in state.items()} == {n: (6, d) for n, d in states.items()}
+    state["steps"] = 3
+    second = embla.Table.create(6, 4, dtype)
+    second.write(0, first[:])
+    p = embla.Optim(second, kind, catch_up=True, decay=0.1, **named)
+    p.load_state(state)
+    assert p.steps == 3
+    for n in range(3, 5):
+        for each in (o, p):
+            each.step(0.1, g[n], [1, 4])
+    for each in (o, p):
+        each.catch_up()
+    assert np.array_equal(first[:], second[:])
+    for name in states:
+        assert np.array_equal(o.state()[name], p.state()[name])
+
+
+def test_a_state_of_another_optimizer_is_refused():
+    t = embla.Table.create(6, 4)
+    o = embla.Optim(t, "adamw")
+    o.step(0.1, np.ones((6, 4), np.float32))
+    before = o.state()
+    for change, message in (
+            ({"mean": np.zeros((5, 4), np.float32)}, r"must be \(6, 4\)"),
+            ({"mean": np.zeros(24, np.float32)}, r"must be \(6, 4\)"),
+            ({"more": 1}, "4 entries"), ({"steps": -1}, "steps is -1")):
+        with pytest.raises(embla.Error, match=message):
+            o.load_state({**before, "mean": np.ones((6, 4), np.float32), **change})
+    for name in before:
+        with pytest.raises(embla.ArgumentError, match=f"has no '{name}'"):
+            o.load_state({key: value for key, value in before.items() if key != name})
+    for wrong in (None, [], "adamw"):
+        with pytest.raises(TypeError):
+            o.load_state(wrong)
+    with pytest.raises(TypeError):
+        o.load_state({**before, "steps": "1"})
+    after = o.state()
+    assert after["steps"] == 1 and np.array_equal(after["mean"], before["mean"])  # nothing was changed
+
+
 def test_head():
     v = np.random.default_rng(2).standard_normal((7, 4)).astype(np.float32)
     h = np.random.default_rng(3).standard_normal((3, 4)).astype(np.float32)
@@ -272,6 +356,33 @@ def test_head():
         embla.loss(t, h, [1, 2, 7])
     with pytest.raises(embla.ShapeError):
         embla.loss(t, h, [1, 2])
+
+
+def test_sampled_loss():
+    if embla.facts()["engine"] == "none":
+        pytest.skip("no engine for matrix products")
+    random = np.random.default_rng(4)
+    v, h = (random.standard_normal(shape).astype(np.float32) for shape in ((50, 8), (3, 8)))
+    t, targets = embla.Table.over(v), [7, 11, 7]
+    full, dh, dt = embla.loss(t, h, targets, gradients=True)
+    # So many draws that every row is among them: the loss over all rows.
+    loss, sh, rows, st = embla.loss(t, h, targets, gradients=True, negatives=20_000, uniform=True)
+    assert loss == pytest.approx(full, abs=1e-5) and rows.tolist() == list(range(50))
+    assert np.allclose(sh, dh, atol=1e-5) and np.allclose(st, dt, atol=1e-5)
+    loss, sh, rows, st = embla.loss(t, h, targets, gradients=True, negatives=5, seed=1)
+    assert sh.shape == h.shape and {7, 11} <= set(rows.tolist()) and len(rows) <= 7
+    assert (np.diff(rows) > 0).all() and st.shape == (len(rows), 8)
+    assert loss == embla.loss(t, h, targets, negatives=5, seed=1)
+    assert loss != embla.loss(t, h, targets, negatives=5, seed=2)
+    assert loss != embla.loss(t, h, targets, negatives=5, seed=1, step=1)
+    assert loss != embla.loss(t, h, targets, negatives=5, seed=1, uniform=True)
+    own = embla.Table.create(50, 8)
+    embla.Optim(own).step(0.5, st, rows)
+    assert np.array_equal(own[rows], -0.5 * st)
+    with pytest.raises(embla.UnsupportedError, match="smoothing"):
+        embla.loss(t, h, targets, negatives=5, smoothing=0.1)
+    with pytest.raises(embla.ArgumentError, match="negatives is"):
+        embla.loss(t, h, targets, negatives=2**40, gradients=True)
 
 
 def test_a_handle_for_one_thread_refuses_a_second_one():

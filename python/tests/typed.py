@@ -95,5 +95,7 @@ with embla.Store("x") as store:
     assert_type(store.tickets().submit([1]).wait(), Floats)
 assert_type(embla.loss(t, buffer, [1, 2]), float)
 assert_type(embla.loss(t, buffer, [1, 2], gradients=True), tuple[float, Floats, Floats])
+assert_type(embla.loss(t, buffer, [1, 2], negatives=3), float)
+assert_type(embla.loss(t, buffer, [1, 2], gradients=True, negatives=3), tuple[float, Floats, Ids, Floats])
 assert_type(embla.cost("gpt2")["total"], tuple[int, int])
 unused: Any = None

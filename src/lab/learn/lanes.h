@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of a chunk of tokens with many rows, forward and backward: shared by the losses for
- * tables of very many rows.
+/* Products of a chunk of tokens with many rows, forward and backward: for the sampled loss.
  *
  * Rows are cut into at most eight lanes, by their number alone. One thread at a time works on a
  * lane: on its columns of the logits, the gradients of its rows, and its own part of the gradient

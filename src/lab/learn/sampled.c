@@ -29,29 +29,30 @@
 
 /* ---- options, targets, report ---- */
 
-embla_status embla_rare_options(const char *name, const embla_loss_options *options,
-                                embla_loss_options *out)
+/* Checks options (NULL means defaults) and fills in the weight. */
+static embla_status check_options(const embla_loss_options *options, embla_loss_options *out)
 {
     embla_loss_options asked = options ? *options : (embla_loss_options){0};
     if (asked.smoothing != 0 || asked.z_loss != 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%s supports neither smoothing (%g) nor z_loss (%g)", name,
+                          "embla_sampled_loss supports neither smoothing (%g) nor z_loss (%g)",
                           asked.smoothing, asked.z_loss);
     if (asked.compute == 0) asked.compute = EMBLA_F32;
     if (asked.compute != EMBLA_F32 && asked.compute != EMBLA_BF16)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: compute is %d; f32 and bf16 are supported", name,
+        return embla_fail(EMBLA_ERR_ARGUMENT, "compute is %d; f32 and bf16 are supported",
                           (int)asked.compute);
     if (!isfinite(asked.weight))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s: weight is %g; it must be finite", name,
-                          asked.weight);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", asked.weight);
     if (asked.weight == 0) asked.weight = 1;
     EMBLA_TRY(embla_threads_check(asked.threads));
     *out = asked;
     return EMBLA_OK;
 }
 
-embla_status embla_rare_targets(const int32_t *targets, size_t count, int64_t rows,
-                                const embla_loss_options *options, size_t *at, size_t *counted)
+/* Writes the positions of counted targets, in order, to at (room for count); *counted is how many.
+ * Returns EMBLA_ERR_RANGE for a target that is neither a token below rows nor ignored. */
+static embla_status check_targets(const int32_t *targets, size_t count, int64_t rows,
+                                  const embla_loss_options *options, size_t *at, size_t *counted)
 {
     *counted = 0;
     for (size_t i = 0; i < count; i++) {
@@ -65,9 +66,10 @@ embla_status embla_rare_targets(const int32_t *targets, size_t count, int64_t ro
     return EMBLA_OK;
 }
 
-void embla_rare_report(const embla_loss_options *options, const double *losses,
-                       const uint8_t *right, const size_t *at, size_t counted, size_t count,
-                       float *each, embla_loss_report *report)
+/* Writes losses and right (one for each counted target) to each (count) and *report. */
+static void write_report(const embla_loss_options *options, const double *losses,
+                         const uint8_t *right, const size_t *at, size_t counted, size_t count,
+                         float *each, embla_loss_report *report)
 {
     embla_loss_report made = {.counted = (int64_t)counted, .ignored = (int64_t)(count - counted)};
     if (each && count > 0) memset(each, 0, count * sizeof *each);
@@ -433,20 +435,19 @@ embla_status embla_sampled_loss(const embla_head *head, const float *hidden, con
     size_t bytes = 0;
     EMBLA_TRY(embla_head_check(head, &c.head));
     EMBLA_TRY(check(&c, gradients));
-    EMBLA_TRY(embla_rare_options("embla_sampled_loss", options, &c.options));
+    EMBLA_TRY(check_options(options, &c.options));
     c.dim = c.head.table->dim;
     c.bf16 = c.options.compute == EMBLA_BF16;
     c.hidden_gradient = gradients ? gradients->hidden : NULL;
     c.table_gradient = gradients && gradients->table;
     EMBLA_TRY(allocate_lists(&c, &bytes, &memory));
-    embla_status status =
-        embla_rare_targets(targets, count, c.head.rows, &c.options, c.at, &c.counted);
+    embla_status status = check_targets(targets, count, c.head.rows, &c.options, c.at, &c.counted);
     if (status == EMBLA_OK && c.counted > 0) status = run_counted(&c, gradients);
     if (status == EMBLA_OK) status = embla_table_check_file(c.head.table);
     if (status == EMBLA_OK) {
         if (c.hidden_gradient) zero_ignored(&c);
         if (gradients && (!c.table_gradient || c.counted == 0)) gradients->touched = 0;
-        embla_rare_report(&c.options, c.losses, c.right, c.at, c.counted, count, each, report);
+        write_report(&c.options, c.losses, c.right, c.at, c.counted, count, each, report);
     }
     embla_mem_free(memory, bytes);
     return status;

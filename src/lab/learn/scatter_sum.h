@@ -36,6 +36,11 @@ typedef struct {
     bool dense;
 } embla_scatter_job;
 
+/* Adds the sums of embla_scatter_sum to a dense gradient (rows of the table x dim), in double,
+ * rounded once. */
+EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter, const float *gradients,
+                                             size_t dim, float *dense);
+
 /* All arguments have been checked; cannot fail. */
 void embla_scatter_run(const embla_scatter_job *job);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "learn/scatter_sum.h"
 #include "model/gpt_pass.h"
 
 static void embed_wide(const embla_gpt_pass *p, double *out)

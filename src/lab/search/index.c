@@ -138,11 +138,6 @@ void embla_index_describe(const embla_index *index, embla_index_info *out)
                               .stored = index->stored};
 }
 
-const embla_table *embla_index_table(const embla_index *index)
-{
-    return index->table;
-}
-
 const char *embla_index_line(const embla_index *index, int64_t row, size_t *length, int64_t *number)
 {
     if ((uint64_t)row >= (uint64_t)index->table->rows) return NULL;
