@@ -303,6 +303,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const 
 /* The options of embla_train_join, with all defaults filled in. The training owns them. NULL if it
  * was not called, or for one shard. */
 EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
+/* The options that a checkpoint of a training was made with, for embla_train_join before it is
+ * loaded. shards is 0 if embla_train_join was not called. EMBLA_ERR_FORMAT if the file is no
+ * checkpoint. */
+EMBLA_API EMBLA_CHECKED embla_status embla_team_describe_saved(const char *path,
+                                                               embla_team_options *out);
 
 /* ---- plan: what a table over many hosts costs ----
  *

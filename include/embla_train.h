@@ -292,8 +292,7 @@ EMBLA_API void embla_gpt_zero_gradients(embla_gpt *gpt);
 /* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
 EMBLA_API const float *embla_gpt_hidden(const embla_gpt *gpt);
 
-/* The token table: a view of "wte", for embla_near and others. It changes with the model. NULL if
- * other processes have its rows (embla_team_options). */
+/* The token table: a view of "wte", for embla_near and others. It changes with the model. */
 EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
 
 /* The n-gram table (f32, rows x dim); NULL if the model has none. It is not one of the tensors: a
@@ -447,10 +446,6 @@ typedef struct {
     embla_corpus_options corpus;
     int64_t step;
     char note[4096];
-    size_t shards;       /* of embla_train_join (embla_cluster.h); 0 if it was not called */
-    bool fast;           /* of embla_train_join */
-    bool sharded;        /* of embla_train_join */
-    bool sharded_tokens; /* of embla_train_join */
     uint64_t reserved[2];
 } embla_train_saved;
 

@@ -16,7 +16,8 @@
 
 #include "base/checksum.h"
 #include "base/mem.h"
-#include "train/train.h"
+#include "cluster/train_team.h"
+#include "model/gpt_ngram.h"
 
 enum { STEPS = 12, BATCH = 7, SHARDS = 5 };
 
@@ -93,7 +94,7 @@ static inline void add_table(embla_checksum_state *state, const embla_train *t)
 {
     embla_table *table = embla_gpt_ngram_table(t->gpt);
     embla_optim_state squares;
-    if (!table || t->team.sharded) return;
+    if (!table || embla_gpt_ngram_where(t->gpt)->away) return;
     if (embla_optim_state_at(t->ngram, 0, &squares) != EMBLA_OK) return;
     embla_checksum_add(state, embla_table_data(table),
                        (size_t)embla_table_rows(table) * embla_table_dim(table) * sizeof(float));
@@ -120,6 +121,14 @@ static inline embla_checksum optimizer_of(const embla_train *t)
     return embla_checksum_end(&state);
 }
 
+/* Gives rank 0 the state of the optimizer for all weights. */
+static inline embla_status gather_optimizer(const embla_train *t)
+{
+    if (!t->shared) return EMBLA_OK;
+    EMBLA_TRY(embla_team_gather(t->team, t, t->mean, false));
+    return embla_team_gather(t->team, t, t->squares, false);
+}
+
 static inline embla_status run_training(const embla_comm *comm, job *j, embla_train *t)
 {
     outcome *found = &j->found[comm->rank];
@@ -136,7 +145,7 @@ static inline embla_status run_training(const embla_comm *comm, job *j, embla_tr
         found->norms[step] = report.norm;
     }
     EMBLA_TRY(embla_train_validate(t, 0, &found->validation));
-    EMBLA_TRY(embla_train_gather(t));
+    EMBLA_TRY(gather_optimizer(t));
     found->state = sum_of(t);
     if (comm->rank == 0) found->optimizer = optimizer_of(t);
     if (j->model) EMBLA_TRY(embla_train_save_model(t, j->model, NULL));

@@ -9,8 +9,8 @@
 
 #include "files/io.h"
 #include "learn/scatter_sum.h"
-#include "model/gpt_away.h"
 #include "model/gpt_pass.h"
+#include "model/gpt_trunk.h"
 
 /* Models: one with a separate head; GPT-2 with dropout; Llama with frozen rows; one with n-grams in
  * bf16. */
@@ -130,7 +130,7 @@ static void the_model_has_no_token_rows(void **unused)
     for (size_t i = 0; embla_gpt_tensor_at(gpt, i, &tensor) == EMBLA_OK; i++)
         assert_true(strcmp(tensor.name, "wte") != 0 && strcmp(tensor.name, "lm_head") != 0);
     assert_status(embla_gpt_loss(gpt, &token, &token, 1, 1, NULL, NULL), EMBLA_ERR_UNSUPPORTED);
-    assert_error_has("token rows of the model are divided among processes");
+    assert_error_has("token rows of the model are kept by its training");
     assert_status(embla_decoder_new(gpt, 4, &decoder), EMBLA_ERR_UNSUPPORTED);
     assert_status(embla_gpt_save(gpt, scratch_path(&s, "x"), NULL), EMBLA_ERR_UNSUPPORTED);
     embla_train_free(train);
@@ -196,7 +196,11 @@ static void two_halves_are_a_whole_pass(void **unused)
         assert_ok(embla_gpt_reserve(whole, SEQUENCES, LENGTH));
         assert_ok(embla_gpt_reserve(halves, SEQUENCES, LENGTH));
         assert_ok(embla_gpt_backward(whole, tokens, targets, SEQUENCES, LENGTH, &options, NULL));
-        const embla_gpt_given given = {tokens, targets, SEQUENCES, LENGTH, rows};
+        const embla_gpt_given given = {.tokens = tokens,
+                                       .targets = targets,
+                                       .batch = SEQUENCES,
+                                       .length = LENGTH,
+                                       .rows = rows};
         const embla_head head = {.table = halves->head ? halves->head : halves->tokens};
         const embla_loss_gradients gradients = {
             .hidden = hidden, .table = embla_gpt_gradient(halves, embla_gpt_head_slot(halves))};
@@ -252,12 +256,12 @@ static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
     scratch_new(&s);
     check_resumed(&variants[0], &s); /* a separate head */
     check_resumed(&variants[3], &s); /* n-gram rows too */
-    embla_train_saved saved;
+    embla_team_options saved;
     thread_result results[2];
     embla_corpus *corpus = corpus_of(&variants[3]);
     job j = job_of(&variants[3], corpus);
     j.load = scratch_path(&s, "half.safetensors");
-    assert_ok(embla_train_describe_saved(j.load, &saved));
+    assert_ok(embla_team_describe_saved(j.load, &saved));
     assert_true(saved.sharded_tokens && saved.sharded);
     j.team.sharded = true;
     thread_comm_try(2, run_rank, &j, results);

@@ -524,23 +524,23 @@ static void read_note(cli_training *t, const char *note)
 int cli_make_saved(const cli_args *args, cli_training *t)
 {
     embla_train_saved *saved = malloc(sizeof *saved);
+    embla_team_options team;
     int code = set_folder(t);
     t->checkpoint = malloc(PATH_MAX);
     if (code == CLI_DONE && (!saved || !t->checkpoint))
         code = cli_failed("no memory for the saved settings");
     if (code == CLI_DONE &&
         (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
-         embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK))
+         embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK ||
+         embla_team_describe_saved(t->checkpoint, &team) != EMBLA_OK))
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) {
         t->shape = saved->shape;
         t->options = saved->options;
         t->options.threads = t->ranks.threads;
-        t->team = (embla_team_options){.shards = saved->shards > 0 ? saved->shards : 1,
-                                       .fast = saved->fast,
-                                       .sharded = saved->sharded,
-                                       .sharded_tokens = saved->sharded_tokens};
-        t->joins = t->joins || saved->shards > 0;
+        t->joins = t->joins || team.shards > 0;
+        t->team = team;
+        if (team.shards == 0) t->team.shards = 1; /* it stays as it was */
         t->corpus_options = saved->corpus;
         t->first = saved->step;
         read_note(t, saved->note);

@@ -8,7 +8,7 @@
 #include "cluster/comm.h"
 #include "cluster/train_team.h"
 #include "engine/engine.h"
-#include "model/gpt_away.h"
+#include "model/gpt_trunk.h"
 
 enum { SHARDS = 12 }; /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
 
@@ -62,9 +62,9 @@ static embla_status check_tokens(const embla_train *t)
 static embla_status check_join(const embla_train *t, const embla_comm *comm,
                                const embla_team_options *o, size_t *shards)
 {
-    if (t->team.owner)
+    if (t->shared)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
-                          t->team.size);
+                          ((const team *)t->team)->comm->size);
     if (t->gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a training of %d ranks needs a model in f32, not f64", comm->size);
@@ -156,11 +156,13 @@ static embla_status make_team(const embla_train *t, const embla_comm *comm,
 }
 
 /* Compares the model's shape, the options and the corpus with those of rank 0. */
-static embla_status compare_states(const embla_train *t, const embla_comm *comm, void *states)
+static embla_status compare_states(const embla_train *t, const team *w, void *states)
 {
+    const embla_comm *comm = w->comm;
     const embla_train_state *all = states;
     embla_train_state ours;
     embla_train_state_of(t, &ours);
+    ours.split = embla_team_split(w);
     EMBLA_TRY(comm->allgather(comm->owner, &ours, states, sizeof ours));
     return embla_comm_agree(comm, embla_train_state_compare(&ours, &all[0], "rank 0", false),
                             "its settings are not those of rank 0");
@@ -174,13 +176,22 @@ static embla_status divide_tables(embla_train *t, team *w, embla_optim **optim)
     return embla_team_tokens_new(w->comm, t, largest_part(w), w->options.fast, &w->tokens);
 }
 
-/* From now on this rank updates its slice and its rows alone. */
-static void take_slice(embla_train *t, const team *w, embla_optim *optim)
+/* From now on the team makes the training, and this rank updates its slice and its rows alone. */
+static void take_over(embla_train *t, team *w, embla_optim *optim)
 {
+    static const embla_train_shared calls = {.step = embla_team_step,
+                                             .validate = embla_team_validate,
+                                             .save = embla_team_save,
+                                             .checkpoint = embla_team_checkpoint,
+                                             .save_model = embla_team_save_model,
+                                             .load = embla_team_load,
+                                             .free = embla_team_free};
     if (w->tokens) embla_team_tokens_use(w->tokens, t);
     size_t slice = w->slices.slice, numbers = t->gpt->numbers, from = (size_t)w->comm->rank * slice;
-    t->from = from < numbers ? from : numbers;
-    t->end = numbers - t->from < slice ? numbers : t->from + slice;
+    w->slice_from = from < numbers ? from : numbers;
+    w->slice_end = numbers - w->slice_from < slice ? numbers : w->slice_from + slice;
+    t->shared = &calls;
+    t->team = w;
     if (!w->grams) return;
     embla_team_grams_use(w->grams, t->gpt);
     embla_optim_free(t->ngram);
@@ -205,14 +216,12 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     bool whole = w && w->options.shards == 1 && !w->options.fast && !w->options.sharded &&
                  !w->options.sharded_tokens;
     if (status == EMBLA_OK && w && !whole) {
-        train->team = embla_team_functions(w);
-        status = compare_states(train, comm, states);
+        status = compare_states(train, w, states);
         if (status == EMBLA_OK) status = divide_tables(train, w, &optim);
-        if (status != EMBLA_OK) {
-            train->team = (embla_train_ranks){0};
+        if (status == EMBLA_OK)
+            take_over(train, w, optim);
+        else
             embla_optim_free(optim);
-        }
-        if (status == EMBLA_OK) take_slice(train, w, optim);
     }
     embla_mem_free(states, (size_t)comm->size * sizeof(embla_train_state));
     if (w && (status != EMBLA_OK || whole)) embla_team_free(w);
@@ -221,5 +230,5 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
 
 const embla_team_options *embla_train_team(const embla_train *train)
 {
-    return train && train->team.owner ? &((const team *)train->team.owner)->options : NULL;
+    return train && train->shared ? &((const team *)train->team)->options : NULL;
 }

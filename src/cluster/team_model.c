@@ -5,8 +5,8 @@
 #include "cluster/team_model.h"
 
 #include "cluster/sharded.h"
-#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
+#include "model/gpt_trunk.h"
 
 enum { GRAMS, TOKENS, HEAD, TABLES };
 
@@ -29,10 +29,10 @@ static embla_status write_model(void *context, embla_sharded_read *read, void *c
     if (of[GRAMS])
         embla_gpt_ngram_source(
             m->gpt, &(embla_gpt_ngram_rows){.away = true, .read = read, .context = of[GRAMS]});
-    if (of[TOKENS]) embla_gpt_away_source(m->gpt, &(embla_gpt_readers){read, of[TOKENS], of[HEAD]});
+    if (of[TOKENS]) embla_gpt_rows_source(m->gpt, &(embla_gpt_readers){read, of[TOKENS], of[HEAD]});
     embla_status status = embla_gpt_save(m->gpt, m->folder, m->words);
     if (of[GRAMS]) embla_gpt_ngram_source(m->gpt, &(embla_gpt_ngram_rows){.away = true});
-    if (of[TOKENS]) embla_gpt_away_source(m->gpt, &(embla_gpt_readers){0});
+    if (of[TOKENS]) embla_gpt_rows_source(m->gpt, &(embla_gpt_readers){0});
     return status;
 }
 

@@ -14,7 +14,7 @@
 #include "cluster/team_table.h"
 #include "learn/clip.h"
 #include "learn/wide_sum.h"
-#include "model/gpt_away.h"
+#include "model/gpt_trunk.h"
 
 /* Tables: that of the tokens, which is the head too if they are tied, and a separate head. */
 enum { TOKENS, HEAD, TABLES };
@@ -182,7 +182,7 @@ void embla_team_tokens_use(embla_team_tokens *x, embla_train *t)
     size_t bytes = t->gpt->numbers * t->gpt->real;
     embla_mem_free(t->mean, bytes);
     embla_mem_free(t->squares, bytes);
-    embla_gpt_leave_rows(t->gpt, x->blocks[WEIGHTS], x->blocks[GRADIENTS]);
+    embla_gpt_drop_rows(t->gpt, x->blocks[WEIGHTS], x->blocks[GRADIENTS]);
     t->mean = x->blocks[MEAN];
     t->squares = x->blocks[SQUARES];
     memset(x->blocks, 0, sizeof x->blocks);

@@ -15,7 +15,7 @@
 #define EMBLA_CLUSTER_TEAM_TOKENS_H
 
 #include "embla_cluster.h"
-#include "train/train.h"
+#include "train/train_shared.h"
 
 typedef struct embla_team_tokens embla_team_tokens;
 

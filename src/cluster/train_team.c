@@ -23,7 +23,6 @@
 #include "base/checksum.h"
 #include "base/hash.h"
 #include "cluster/comm.h"
-#include "cluster/team_model.h"
 #include "learn/clip.h"
 #include "model/gpt_pass.h"
 
@@ -129,11 +128,13 @@ static embla_status find_loss(team *w, embla_train *t, embla_status ready, size_
     return embla_team_tokens_loss(w->tokens, ready, targets, &cut, learns, &w->report);
 }
 
+/* Adds the gradients of a piece to a block like the weights; NULL means the model's own. */
 static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t length, int64_t counted,
-                              const embla_gpt_options *options)
+                              const embla_gpt_options *options, float *gradients)
 {
     piece_of x = begin_piece(w, t, piece, length, options);
     embla_loss_report report = {0};
+    x.given.gradients = gradients;
     if (w->tokens) {
         EMBLA_TRY(embla_gpt_pass_backward(t->gpt, &x.given, &x.how, w->end - w->first > 1,
                                           embla_team_tokens_hidden(w->tokens, x.first),
@@ -141,8 +142,7 @@ static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t leng
         return embla_team_rows_append(&w->rows, t->gpt, piece - w->first);
     }
     x.how.weight = (double)w->counted[piece] / (double)counted;
-    EMBLA_TRY(embla_gpt_backward(t->gpt, x.given.tokens, x.given.targets, x.given.batch, length,
-                                 &x.how, &report));
+    EMBLA_TRY(embla_gpt_pass_learn(t->gpt, &x.given, &x.how, &report));
     w->losses[piece] = report.loss;
     return embla_team_rows_append(&w->rows, t->gpt, piece - w->first);
 }
@@ -152,15 +152,11 @@ static embla_status run_piece(team *w, embla_train *t, size_t piece, size_t leng
 static embla_status run_exactly(team *w, embla_train *t, const size_t *pieces, size_t count,
                                 size_t length, int64_t counted, const embla_gpt_options *options)
 {
-    char *home = t->gpt->gradients;
-    float *blocks[EMBLA_TEAM_HELD] = {(float *)(void *)home};
+    float *blocks[EMBLA_TEAM_HELD] = {(float *)(void *)t->gpt->gradients};
     embla_status status = EMBLA_OK;
     for (size_t i = 1; i < count; i++) blocks[i] = w->held + (i - 1) * t->gpt->numbers;
-    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
-        t->gpt->gradients = (char *)(void *)blocks[i];
-        status = run_piece(w, t, pieces[i], length, counted, options);
-    }
-    t->gpt->gradients = home;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++)
+        status = run_piece(w, t, pieces[i], length, counted, options, blocks[i]);
     if (status != EMBLA_OK && w->held) memset(w->held, 0, w->held_bytes);
     EMBLA_TRY(status);
     return embla_exact_take(&w->sums, blocks, count, options->threads);
@@ -197,7 +193,7 @@ static embla_status run_pieces(team *w, embla_train *t, embla_status ready, size
     for (size_t p = w->first; p < w->end; p++) {
         if (w->counted[p] > 0) pieces[held++] = p;
         if (held == 0 || (held < EMBLA_TEAM_HELD && p + 1 < w->end)) continue;
-        EMBLA_TRY(w->options.fast ? run_piece(w, t, pieces[0], length, *counted, options)
+        EMBLA_TRY(w->options.fast ? run_piece(w, t, pieces[0], length, *counted, options, NULL)
                                   : run_exactly(w, t, pieces, held, length, *counted, options));
         held = 0;
     }
@@ -264,11 +260,10 @@ static embla_status share_step(team *w, const embla_train *t, embla_status statu
     return EMBLA_OK;
 }
 
-static embla_status team_gradients(void *owner, embla_train *t, embla_status ready, size_t length,
-                                   const embla_gpt_options *options, embla_loss_report *loss,
-                                   embla_train_rows *rows)
+embla_status embla_team_gradients(embla_team *w, embla_train *t, embla_status ready, size_t length,
+                                  const embla_gpt_options *options, embla_loss_report *loss,
+                                  embla_train_rows *rows)
 {
-    team *w = owner;
     double sum = 0.0;
     int64_t counted = 0;
     embla_status status = run_pieces(w, t, ready, length, options, &counted);
@@ -286,123 +281,12 @@ static embla_status team_gradients(void *owner, embla_train *t, embla_status rea
     return EMBLA_OK;
 }
 
-/* ---- the other functions of a team ---- */
-
-static embla_status gather(void *owner, void *values, size_t bytes, size_t slice, bool everyone)
+embla_status embla_team_loss(embla_team *w, embla_train *t, embla_status ready, size_t length,
+                             const embla_gpt_options *options, embla_loss_report *out)
 {
-    return embla_team_slices_gather(&((team *)owner)->slices, values, bytes, slice, everyone);
-}
-
-static embla_status join_values(void *owner, double *values, size_t count)
-{
-    const embla_comm *c = ((team *)owner)->comm;
-    if (count == 0) return EMBLA_OK;
-    return c->allreduce(c->owner, values, count, EMBLA_COMM_TYPE_DOUBLE, EMBLA_COMM_OP_SUM);
-}
-
-static embla_status team_agree(void *owner, embla_status status, const char *what, bool saving)
-{
-    const embla_comm *c = ((team *)owner)->comm;
-    if (saving) { /* a failure of this rank comes first */
-        embla_status waited = c->barrier(c->owner, EMBLA_COMM_SAVING);
-        if (status == EMBLA_OK) EMBLA_TRY(waited);
-    }
-    return embla_comm_agree(c, status, what);
-}
-
-/* ---- rows that are divided among the ranks ---- */
-
-static embla_status fetch_batch(void *owner, embla_gpt *gpt, const int32_t *tokens, size_t batch,
-                                size_t length)
-{
-    const team *w = owner;
-    embla_team_grams_give(w->grams, gpt, 0);
-    return embla_team_grams_fetch(w->grams, tokens, batch, length);
-}
-
-static embla_status total_values(void *owner, int64_t *values, size_t count)
-{
-    const embla_comm *c = ((team *)owner)->comm;
-    return c->allreduce(c->owner, values, count, EMBLA_COMM_TYPE_INT64, EMBLA_COMM_OP_SUM);
-}
-
-static embla_status publish_rows(void *owner)
-{
-    return embla_team_grams_publish(((team *)owner)->grams);
-}
-
-static embla_status team_loss(void *owner, embla_train *t, embla_status ready, size_t length,
-                              const embla_gpt_options *options, embla_loss_report *out)
-{
-    team *w = owner;
     embla_status status = fetch_part(w, t, ready, length);
     (void)count_targets(w, t->targets[t->now], length);
     EMBLA_TRY(find_loss(w, t, status, length, false, options));
     *out = w->report;
     return EMBLA_OK;
-}
-
-static embla_status token_squares(void *owner, double *out)
-{
-    return embla_team_tokens_squares(((team *)owner)->tokens, out);
-}
-
-static embla_status update_tokens(void *owner, double rate, double factor)
-{
-    return embla_team_tokens_update(((team *)owner)->tokens, rate, factor);
-}
-
-static bool has_rows(void *owner, const char *path)
-{
-    const team *w = owner;
-    return (!w->grams || embla_team_grams_kept(w->grams, path)) &&
-           (!w->tokens || embla_team_tokens_kept(w->tokens, path));
-}
-
-static embla_status save_rows(void *owner, const embla_train *t, const char *path)
-{
-    const team *w = owner;
-    if (w->grams) EMBLA_TRY(embla_team_grams_save(w->grams, t->ngram, path, t->step));
-    return w->tokens ? embla_team_tokens_save(w->tokens, path, t->step) : EMBLA_OK;
-}
-
-static embla_status load_rows(void *owner, const embla_train *t, const char *path, int64_t step)
-{
-    const team *w = owner;
-    if (w->grams) EMBLA_TRY(embla_team_grams_load(w->grams, t->ngram, path, step));
-    return w->tokens ? embla_team_tokens_load(w->tokens, path, step) : EMBLA_OK;
-}
-
-static embla_status save_model(void *owner, embla_gpt *gpt, const char *folder,
-                               const char *const *words)
-{
-    const team *w = owner;
-    return embla_team_model_save(w->grams, w->tokens, gpt, folder, words);
-}
-
-embla_train_ranks embla_team_functions(embla_team *w)
-{
-    return (embla_train_ranks){.owner = w,
-                               .rank = w->comm->rank,
-                               .size = w->comm->size,
-                               .shards = w->options.shards,
-                               .slice = w->slices.slice,
-                               .fast = w->options.fast,
-                               .sharded = w->options.sharded,
-                               .tokens = w->options.sharded_tokens,
-                               .fetch = fetch_batch,
-                               .total = total_values,
-                               .publish = publish_rows,
-                               .has_rows = has_rows,
-                               .save_rows = save_rows,
-                               .load_rows = load_rows,
-                               .save_model = save_model,
-                               .loss = team_loss,
-                               .squares = token_squares,
-                               .update = update_tokens,
-                               .gradients = team_gradients,
-                               .gather = gather,
-                               .join = join_values,
-                               .agree = team_agree,
-                               .leave = embla_team_free};
 }

@@ -11,6 +11,6 @@ enum { EMBLA_SQUARES_LEAF = 4096 }; /* numbers of a leaf; the last leaf of a spa
 /* The sum of the squares of a leaf. */
 EMBLA_PRIVATE double embla_squares_leaf(const float *values, size_t count);
 /* The sum of a span whose leaves have these sums. */
-double embla_squares_join(const double *leaves, size_t count);
+EMBLA_PRIVATE double embla_squares_join(const double *leaves, size_t count);
 
 #endif

@@ -6,9 +6,9 @@
  * a norm of x. In the backward pass dx is the gradient of the stream, in one array; each branch
  * adds its part. The forward pass keeps everything else, in places that were planned once.
  */
-#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
 #include "model/gpt_pass.h"
+#include "model/gpt_trunk.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static const void *weight(const pass *p, size_t layer, size_t slot)
 
 static void *gradient(const pass *p, size_t layer, size_t slot)
 {
-    return embla_gpt_gradient(p->gpt, embla_gpt_slot(layer, slot));
+    return embla_pass_gradient(p, embla_gpt_slot(layer, slot));
 }
 
 /* The residual stream before layer `layer`. If layer is the number of layers: after the last
@@ -283,7 +283,7 @@ static embla_status last_backward(const pass *p)
         &p->way, p->shape->norm, stream(p, p->shape->layers), embla_pass_array(p, at->hidden_stats),
         p->n, p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
         embla_pass_array(p, at->dy), embla_pass_array(p, at->dx),
-        embla_gpt_gradient(gpt, EMBLA_GPT_NORM_GAIN), embla_gpt_gradient(gpt, EMBLA_GPT_NORM_BIAS));
+        embla_pass_gradient(p, EMBLA_GPT_NORM_GAIN), embla_pass_gradient(p, EMBLA_GPT_NORM_BIAS));
 }
 
 static embla_status loss_of(const pass *p, bool learns, embla_loss_report *report)
@@ -295,10 +295,10 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
         return embla_layer_sampled_loss(&p->way, (const float *)(void *)hidden_of(p), p->targets,
                                         p->n, p->shape->dim, embla_gpt_weight(gpt, head),
                                         p->shape->vocab, p->weight, &p->negatives, dhidden,
-                                        embla_gpt_gradient(gpt, head), report);
+                                        embla_pass_gradient(p, head), report);
     return embla_layer_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
                             embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,
-                            learns ? dhidden : NULL, learns ? embla_gpt_gradient(gpt, head) : NULL,
+                            learns ? dhidden : NULL, learns ? embla_pass_gradient(p, head) : NULL,
                             report);
 }
 
@@ -325,8 +325,10 @@ static embla_status backward(const pass *p)
         EMBLA_TRY(feed_backward(p, layer));
         EMBLA_TRY(attention_backward(p, layer));
         if (has_grams(p, layer))
-            EMBLA_TRY(embla_gpt_ngram_backward(p->gpt, &p->way, p->n, residual_before(p, layer),
-                                               embla_pass_array(p, p->gpt->at.dx)));
+            EMBLA_TRY(embla_gpt_ngram_backward(
+                p->gpt, &p->way, p->n, residual_before(p, layer),
+                embla_pass_array(p, p->gpt->at.dx),
+                embla_pass_gradient(p, embla_gpt_ngram_slot(p->shape, EMBLA_GPT_NGRAM_KEY))));
     }
     return embla_gpt_embed_backward(p);
 }
@@ -404,6 +406,7 @@ static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *opti
     EMBLA_TRY(check_options(gpt, options));
     p->gpt = gpt;
     p->shape = &gpt->shape;
+    if (!p->gradients) p->gradients = gpt->gradients;
     p->n = p->batch * p->length;
     p->way = (embla_layer_way){.precision = gpt->precision,
                                .compute = options->compute ? options->compute : EMBLA_F32,
@@ -452,7 +455,7 @@ embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens, const int
     return run(gpt, &p, options, true, report);
 }
 
-/* ---- a pass in two halves ---- */
+/* ---- passes with what is given ---- */
 
 static pass pass_of(const embla_gpt_given *given)
 {
@@ -460,7 +463,15 @@ static pass pass_of(const embla_gpt_given *given)
                   .targets = given->targets,
                   .batch = given->batch,
                   .length = given->length,
+                  .gradients = (char *)given->gradients,
                   .rows = given->rows};
+}
+
+embla_status embla_gpt_pass_learn(embla_gpt *gpt, const embla_gpt_given *given,
+                                  const embla_gpt_options *options, embla_loss_report *report)
+{
+    pass p = pass_of(given);
+    return run(gpt, &p, options, true, report);
 }
 
 embla_status embla_gpt_pass_forward(embla_gpt *gpt, const embla_gpt_given *given,

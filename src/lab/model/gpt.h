@@ -157,7 +157,7 @@ struct embla_gpt {
     embla_gpt_grams *grams;    /* NULL if there is no n-gram table */
     uint16_t *rounded;         /* weights in bf16, same layout; NULL until a pass needs them */
     embla_scratch scratch;     /* of layers */
-    bool away;                 /* other processes have the token rows: model/gpt_away.c */
+    bool trunk;                /* the model has no token rows: model/gpt_trunk.c */
     embla_gpt_readers readers; /* of these rows */
 };
 

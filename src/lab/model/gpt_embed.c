@@ -89,7 +89,7 @@ static void add_positions(const embla_gpt_pass *p, const void *dx, void *dwpe)
 static embla_status add_rows(const embla_gpt_pass *p, const void *dx)
 {
     size_t dim = p->shape->dim;
-    void *dwte = embla_gpt_gradient(p->gpt, EMBLA_GPT_WTE);
+    void *dwte = embla_pass_gradient(p, EMBLA_GPT_WTE);
     const embla_scatter_options options = {.threads = p->way.threads};
     if (p->gpt->precision == EMBLA_GPT_F32) {
         EMBLA_TRY(embla_scatter_plan(p->gpt->scatter, p->tokens, p->n, &options));
@@ -107,7 +107,7 @@ embla_status embla_gpt_embed_backward(const embla_gpt_pass *p)
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
     char *dx = embla_pass_array(p, at->dx);
-    void *dwpe = embla_gpt_gradient(gpt, EMBLA_GPT_WPE);
+    void *dwpe = embla_pass_gradient(p, EMBLA_GPT_WPE);
     if (p->shape->norm_first) {
         char *dy = dx;
         dx = embla_pass_array(p, at->dy);
@@ -115,8 +115,8 @@ embla_status embla_gpt_embed_backward(const embla_gpt_pass *p)
         EMBLA_TRY(embla_norm_backward(&p->way, p->shape->norm, embla_pass_array(p, at->embedded),
                                       embla_pass_array(p, at->first_stats), p->n, p->shape->dim,
                                       embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN), dy, dx,
-                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
-                                      embla_gpt_gradient(gpt, EMBLA_GPT_NORM_FIRST_BIAS)));
+                                      embla_pass_gradient(p, EMBLA_GPT_NORM_FIRST_GAIN),
+                                      embla_pass_gradient(p, EMBLA_GPT_NORM_FIRST_BIAS)));
     }
     if (dwpe) add_positions(p, dx, dwpe);
     if (!p->rows) return add_rows(p, dx);

@@ -281,9 +281,10 @@ static embla_status look_up(const embla_gpt *gpt, const int64_t *rows, size_t co
     const embla_lookup_options options = {.threads = threads};
     if (!source->away) return embla_lookup_rows(gpt->grams->table, rows, count, &options, out);
     if (!source->vectors)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "the rows of the n-gram table are divided among processes; use the model "
-                          "that the training saves");
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "the rows of the n-gram table are kept by the training; use the model that "
+            "the training saves");
     memcpy(out, source->vectors, count * gpt->shape.ngram.dim * sizeof *out);
     return EMBLA_OK;
 }
@@ -325,7 +326,7 @@ embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way
 }
 
 embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_way *way, size_t n,
-                                      const void *x, void *dx)
+                                      const void *x, void *dx, void *dkey)
 {
     const embla_gpt_shape *s = &gpt->shape;
     const embla_gpt_ngram_arrays a = arrays_of(gpt);
@@ -335,8 +336,7 @@ embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_wa
     embla_gate_backward(way, x, a.pair, a.pair + s->dim, stride, a.stats, n, s->dim, dx, dpair,
                         dpair + s->dim);
     EMBLA_TRY(embla_linear_backward(way, a.grams, dpair, n, embla_gpt_ngram_width(s),
-                                    embla_gpt_weight(gpt, key), stride, false, dgrams,
-                                    embla_gpt_gradient(gpt, key), NULL));
+                                    embla_gpt_weight(gpt, key), stride, false, dgrams, dkey, NULL));
     EMBLA_TRY(
         embla_scatter_sum(g->room.plans[g->now].scatter, dgrams, s->ngram.dim, g->room.gradients));
     g->learned = true;

@@ -9,7 +9,7 @@
 
 #define EMBLA_GPT_NGRAM_NAME "ngram.table" /* in files of our own */
 
-/* Where rows are, if another process has them. */
+/* Where rows are, if the model does not have them. */
 typedef struct {
     bool away;            /* the table has no rows; everything else is only used then */
     const float *vectors; /* n x N x dim: the rows of the next passes; NULL means not there */
@@ -47,11 +47,11 @@ EMBLA_CHECKED embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const e
                                                    const int32_t *tokens, size_t batch,
                                                    size_t length, bool learns, const void *x,
                                                    void *out);
-/* Changes dx from the gradient of out into that of x, and adds to the gradients of the two tensors.
- */
+/* Changes dx from the gradient of out into that of x, and adds to the gradients of the two tensors,
+ * of which that of the keys is dkey. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_backward(const embla_gpt *gpt,
                                                     const embla_layer_way *way, size_t n,
-                                                    const void *x, void *dx);
+                                                    const void *x, void *dx, void *dkey);
 /* Like forward, for n tokens of one sequence that come after `before` other tokens. x is changed in
  * place. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *way,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One forward or backward pass of a decoder. gpt.c runs it; gpt_embed.c has its first part.
  *
- * A model whose token rows other processes have makes a pass in two halves, because its head and
- * its loss are computed elsewhere: forward up to the hidden vectors, and backward from their
+ * A model without its token rows (model/gpt_trunk.h) makes a pass in two halves, because its head
+ * and its loss are computed elsewhere: forward up to the hidden vectors, and backward from their
  * gradients.
  */
 #ifndef EMBLA_MODEL_GPT_PASS_H
@@ -19,9 +19,17 @@ typedef struct {
     double weight;
     embla_dropout dropout;
     embla_negatives negatives;
-    const float *rows; /* n x C: the token rows, if other processes have them; NULL otherwise */
+    char *gradients;   /* where those of the weights are added */
+    const float *rows; /* n x C: the token rows, if the model does not have them; else NULL */
     float *drows;      /* n x C: gets their gradients; may be rows */
 } embla_gpt_pass;
+
+/* The gradient of a slot's tensor, or NULL if there is no such tensor. */
+static inline void *embla_pass_gradient(const embla_gpt_pass *p, size_t slot)
+{
+    int32_t part = p->gpt->part_of[slot];
+    return part < 0 ? NULL : p->gradients + p->gpt->parts[part].at * p->gpt->real;
+}
 
 /* An array of the pass, at a place of its activations. */
 static inline char *embla_pass_array(const embla_gpt_pass *p, size_t place)
@@ -38,15 +46,22 @@ static inline size_t embla_pass_bytes(const embla_gpt_pass *p)
 EMBLA_CHECKED embla_status embla_gpt_embed_forward(const embla_gpt_pass *pass);
 EMBLA_CHECKED embla_status embla_gpt_embed_backward(const embla_gpt_pass *pass);
 
-/* A batch with its token rows. */
+/* A batch, and what its pass uses instead of what the model has. */
 typedef struct {
     const int32_t *tokens, *targets; /* batch x length */
     size_t batch, length;
-    const float *rows; /* n x C */
+    const float *rows; /* n x C: the token rows; NULL means those of the model */
+    float *gradients;  /* f32, laid out as the weights; NULL means those of the model */
 } embla_gpt_given;
 
+/* embla_gpt_backward of what is given. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_gpt_pass_learn(embla_gpt *gpt,
+                                                              const embla_gpt_given *given,
+                                                              const embla_gpt_options *options,
+                                                              embla_loss_report *report);
+
 /* The first half of a pass: writes the hidden vectors (n x C). learns: with dropout, and the second
- * half may follow. The model's token rows are away. */
+ * half may follow. The model has no token rows. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_gpt_pass_forward(embla_gpt *gpt,
                                                                 const embla_gpt_given *given,
                                                                 const embla_gpt_options *options,

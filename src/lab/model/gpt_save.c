@@ -18,9 +18,9 @@
 #include "files/io.h"
 #include "files/json_out.h"
 #include "formats/format.h"
-#include "model/gpt_away.h"
 #include "model/gpt_ngram.h"
 #include "model/gpt_tokenizer.h"
+#include "model/gpt_trunk.h"
 
 /* ---- forms of files ---- */
 
@@ -205,8 +205,8 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     return EMBLA_OK;
 }
 
-/* Adds rows that other processes have. */
-static embla_status add_away(saving *w, size_t slot, const char *name)
+/* Adds rows that the model does not have. */
+static embla_status add_kept(saving *w, size_t slot, const char *name)
 {
     const embla_gpt *gpt = w->gpt;
     const embla_gpt_shape *s = &gpt->shape;
@@ -228,7 +228,7 @@ static embla_status add_line(saving *w, const line *l)
     const embla_gpt *gpt = w->gpt;
     bool rows = l->slot == EMBLA_GPT_WTE || (l->slot == EMBLA_GPT_LM_HEAD && gpt->shape.untied);
     if (gpt->part_of[l->slot] >= 0) return add_part(w, l->slot, l, l->name);
-    return gpt->away && rows ? add_away(w, l->slot, l->name) : EMBLA_OK;
+    return gpt->trunk && rows ? add_kept(w, l->slot, l->name) : EMBLA_OK;
 }
 
 /* Adds the n-gram table. */
@@ -239,9 +239,10 @@ static embla_status add_grams(saving *w)
     embla_part *part = &w->parts[w->part_count++];
     source *s = NULL;
     if (rows->away && !rows->read)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "the rows of the n-gram table are divided among processes; save the "
-                          "model with embla_train_save_model");
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED,
+            "the rows of the n-gram table are kept by the training; save the model with "
+            "embla_train_save_model");
     EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
     *s = (source){.values = embla_table_row(table, 0),
                   .rows = (size_t)embla_table_rows(table),
@@ -265,8 +266,8 @@ static embla_status list_parts(saving *w)
         embla_arena_many(&w->arena, gpt->part_count + 3, sizeof *w->parts, "tensors", &w->parts));
     for (size_t i = 0; !f && i < gpt->part_count; i++)
         EMBLA_TRY(add_part(w, gpt->parts[i].slot, NULL, gpt->parts[i].name));
-    if (!f && gpt->away) EMBLA_TRY(add_away(w, EMBLA_GPT_WTE, "wte"));
-    if (!f && gpt->away && gpt->shape.untied) EMBLA_TRY(add_away(w, EMBLA_GPT_LM_HEAD, "lm_head"));
+    if (!f && gpt->trunk) EMBLA_TRY(add_kept(w, EMBLA_GPT_WTE, "wte"));
+    if (!f && gpt->trunk && gpt->shape.untied) EMBLA_TRY(add_kept(w, EMBLA_GPT_LM_HEAD, "lm_head"));
     if (gpt->grams) EMBLA_TRY(add_grams(w));
     for (size_t i = 0; f && i < f->model_count; i++) EMBLA_TRY(add_line(w, &f->model[i]));
     for (size_t layer = 0; f && layer < gpt->shape.layers; layer++)

@@ -7,8 +7,7 @@
  * their norm), and one parallel loop updates all tensors. Gaps between tensors are 0 and stay 0.
  *
  * The norm is a sum over tiles of the weights, in an order that does not depend on who computes
- * them (learn/clip.h). In a team, each rank computes the tiles of its slice and updates that slice;
- * then all ranks get the new weights.
+ * them (learn/clip.h).
  *
  * The rows of an n-gram table that a batch uses have their own gradients. They are part of the
  * norm, are clipped by the same factor, and are updated by row-wise Adagrad.
@@ -31,6 +30,7 @@
 #include "learn/clip.h"
 #include "learn/steps.h"
 #include "learn/wide_sum.h"
+#include "train/train_shared.h"
 
 enum {
     TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
@@ -150,7 +150,6 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     t->runs = (embla_train_run *)(void *)(block + runs);
     t->leaves = (double *)(void *)(block + leaves);
     t->leaf_count = leaf_count;
-    t->end = gpt->numbers;
     for (size_t i = 0; i < buffers; i++) {
         t->tokens[i] = (int32_t *)(void *)(block + places[2 * i]);
         t->targets[i] = (int32_t *)(void *)(block + places[2 * i + 1]);
@@ -207,7 +206,7 @@ void embla_train_free(embla_train *train)
     if (!train) return;
     size_t bytes = train->gpt->numbers * train->gpt->real;
     embla_optim_free(train->ngram);
-    if (train->team.owner) train->team.leave(train->team.owner);
+    if (train->shared) train->shared->free(train->team);
     embla_mem_free(train->squares, bytes);
     embla_mem_free(train->mean, bytes);
     embla_mem_free(train, train->bytes);
@@ -218,8 +217,6 @@ void embla_train_resize(embla_train *t)
     t->run_count = 0;
     embla_train_divide(t);
     t->leaf_count = (t->gpt->numbers + LEAF - 1) / LEAF;
-    t->from = 0;
-    t->end = t->gpt->numbers;
     t->clean = true;
 }
 
@@ -231,13 +228,6 @@ int64_t embla_train_steps(const embla_train *train)
 const embla_train_options *embla_train_describe(const embla_train *train)
 {
     return train ? &train->options : NULL;
-}
-
-embla_status embla_train_agree(const embla_train *train, embla_status status, const char *what,
-                               bool saving)
-{
-    const embla_train_ranks *team = &train->team;
-    return team->owner ? team->agree(team->owner, status, what, saving) : status;
 }
 
 /* ---- AdamW over the block of weights ---- */
@@ -341,19 +331,24 @@ static void move_tile(const update *u, size_t from, size_t end)
     memset(gradients, 0, (end - from) * t->gpt->real);
 }
 
-static void move_all(const update *u)
+embla_status embla_train_move(const embla_train *t, size_t first, size_t end, double rate,
+                              double factor)
 {
-    const embla_gpt *gpt = u->t->gpt;
-    size_t first = u->t->from, numbers = u->t->end - first;
+    const embla_gpt *gpt = t->gpt;
+    size_t numbers = end - first;
+    update u;
+    EMBLA_TRY(update_of(t, rate, &u));
+    u.factor = factor;
     int64_t tiles = (int64_t)((numbers + TILE - 1) / TILE);
-    int threads = embla_threads_for(u->t->options.threads, STREAMS * numbers * gpt->real);
+    int threads = embla_threads_for(t->options.threads, STREAMS * numbers * gpt->real);
     if (gpt->precision == EMBLA_GPT_F64) threads = 1;
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t i = 0; i < tiles; i++) {
         size_t from = (size_t)i * TILE;
-        move_tile(u, first + from, first + (numbers - from < TILE ? numbers : from + TILE));
+        move_tile(&u, first + from, first + (numbers - from < TILE ? numbers : from + TILE));
     }
+    return EMBLA_OK;
 }
 
 /* ---- gradients ---- */
@@ -399,40 +394,29 @@ static double leaf_sum(const embla_train *t, size_t leaf)
     return sum;
 }
 
-/* The sum of squares of n-gram rows, which does not depend on the order of the rows, nor on who has
- * them. */
-static embla_status squares_of_rows(const embla_train *t, const embla_train_rows *rows, double *out)
+void embla_train_squares(const embla_train *t, size_t from, size_t end)
 {
-    const embla_train_ranks *team = &t->team;
-    embla_wide_sum sum = {0};
+    size_t first = from / LEAF, last = (end + LEAF - 1) / LEAF;
+    int threads = embla_threads_for(t->options.threads, (end - from) * sizeof(float));
+    (void)threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t i = first; i < last; i++) t->leaves[i] = leaf_sum(t, i);
+}
+
+void embla_train_rows_squares(const embla_train_rows *rows, embla_wide_sum *sum)
+{
     for (size_t i = 0; i < rows->count; i++)
-        embla_wide_add(&sum, embla_squares_leaf(rows->values + i * rows->dim, rows->dim));
-    if (team->sharded) EMBLA_TRY(team->total(team->owner, sum.words, EMBLA_WIDE_WORDS));
-    *out = embla_wide_round(&sum);
-    return EMBLA_OK;
+        embla_wide_add(sum, embla_squares_leaf(rows->values + i * rows->dim, rows->dim));
 }
 
 /* The norm of all gradients that are not frozen. */
-static embla_status gradient_norm(const embla_train *t, const embla_train_rows *rows, double *out)
+static double gradient_norm(const embla_train *t, const embla_train_rows *rows)
 {
-    const embla_train_ranks *team = &t->team;
-    size_t first = t->from / LEAF, end = (t->end + LEAF - 1) / LEAF;
-    double grams = 0.0, tokens = 0.0;
-    if (t->gpt->precision == EMBLA_GPT_F64) {
-        *out = length_wide(t);
-        return EMBLA_OK;
-    }
-    int threads = embla_threads_for(t->options.threads, (t->end - t->from) * sizeof(float));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t i = first; i < end; i++) t->leaves[i] = leaf_sum(t, i);
-    if (team->owner)
-        EMBLA_TRY(team->gather(team->owner, t->leaves, t->leaf_count * sizeof *t->leaves,
-                               team->slice / LEAF * sizeof *t->leaves, true));
-    if (t->ngram) EMBLA_TRY(squares_of_rows(t, rows, &grams));
-    if (team->tokens) EMBLA_TRY(team->squares(team->owner, &tokens));
-    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + grams + tokens);
-    return EMBLA_OK;
+    embla_wide_sum grams = {0};
+    if (t->gpt->precision == EMBLA_GPT_F64) return length_wide(t);
+    embla_train_squares(t, 0, t->gpt->numbers);
+    embla_train_rows_squares(rows, &grams);
+    return sqrt(embla_squares_join(t->leaves, t->leaf_count) + embla_wide_round(&grams));
 }
 
 /* ---- a step ---- */
@@ -465,34 +449,27 @@ static void prefetch_next_batch(embla_train *t)
         t->ahead = t->step + 1;
 }
 
-static embla_status compute_gradients(embla_train *t, embla_loss_report *loss,
-                                      embla_train_rows *rows)
+embla_status embla_train_batch(embla_train *t, size_t *used, embla_gpt_options *how)
 {
     const embla_train_options *o = &t->options;
     embla_corpus_kind kind = t->corpus->options.kind;
     bool by_frequency =
         kind == EMBLA_CORPUS_WORDS || kind == EMBLA_CORPUS_TOKENS || kind == EMBLA_CORPUS_TOKENIZER;
-    const embla_gpt_options how = {.compute = o->compute,
-                                   .threads = o->threads,
-                                   .seed = o->seed,
-                                   .step = t->step,
-                                   .negatives = o->negatives,
-                                   .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
-                                                            : EMBLA_PROPOSAL_UNIFORM};
-    size_t used = 0;
-    embla_status ready = next_batch(t, &used);
+    *how = (embla_gpt_options){.compute = o->compute,
+                               .threads = o->threads,
+                               .seed = o->seed,
+                               .step = t->step,
+                               .negatives = o->negatives,
+                               .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
+                                                        : EMBLA_PROPOSAL_UNIFORM};
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);
     t->clean = false;
-    if (t->team.owner) return t->team.gradients(t->team.owner, t, ready, used, &how, loss, rows);
-    EMBLA_TRY(ready);
-    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], o->batch, used,
-                                 &how, loss));
-    return ngram_gradients(t, rows);
+    return next_batch(t, used);
 }
 
 /* Row-wise Adagrad follows the schedule: ngram_rate is scaled by rate / highest rate. */
-static embla_status update_ngram_rows(embla_train *t, const embla_train_rows *rows, double rate,
-                                      double factor)
+embla_status embla_train_move_rows(const embla_train *t, const embla_train_rows *rows, double rate,
+                                   double factor)
 {
     const embla_schedule *s = &t->options.schedule;
     double highest = s->kind != EMBLA_SCHEDULE_CONSTANT && s->final > s->rate ? s->final : s->rate;
@@ -500,45 +477,48 @@ static embla_status update_ngram_rows(embla_train *t, const embla_train_rows *ro
     if (factor != 1.0)
         embla_kernels_get()->scale(rows->values, (float)factor, rows->count * rows->dim,
                                    rows->values);
-    EMBLA_TRY(embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows,
-                                    rows->count, rows->values));
-    return t->team.sharded ? t->team.publish(t->team.owner) : EMBLA_OK;
+    return embla_optim_step_rows(t->ngram, t->options.ngram_rate * share, rows->rows, rows->count,
+                                 rows->values);
 }
 
-/* Every rank, or rank 0 alone, gets the slices of all ranks of an array like the weights. */
-static embla_status gather_slices(const embla_train *t, char *values, bool everyone)
+double embla_train_clip(const embla_train *t, double norm)
 {
-    const embla_train_ranks *team = &t->team;
-    if (!team->owner) return EMBLA_OK;
-    return team->gather(team->owner, values, t->gpt->numbers * t->gpt->real,
-                        team->slice * t->gpt->real, everyone);
-}
-
-embla_status embla_train_gather(const embla_train *train)
-{
-    EMBLA_TRY(gather_slices(train, train->mean, false));
-    return gather_slices(train, train->squares, false);
+    return t->options.clip > 0.0 && norm > t->options.clip ? t->options.clip / norm : 1.0;
 }
 
 /* Updates all weights, or none if the gradient norm is not finite. */
-static embla_status update_weights(embla_train *t, const embla_train_rows *rows, update *u,
+static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
                                    embla_train_report *r)
 {
-    EMBLA_TRY(gradient_norm(t, rows, &r->norm));
+    r->norm = gradient_norm(t, rows);
     r->skipped = !isfinite(r->norm);
     if (r->skipped) return EMBLA_OK;
-    if (t->options.clip > 0.0 && r->norm > t->options.clip) u->factor = t->options.clip / r->norm;
+    double factor = embla_train_clip(t, r->norm);
     t->torn = true;
-    if (t->ngram) EMBLA_TRY(update_ngram_rows(t, rows, r->rate, u->factor));
-    if (t->team.tokens) EMBLA_TRY(t->team.update(t->team.owner, r->rate, u->factor));
-    move_all(u);
-    EMBLA_TRY(gather_slices(t, t->gpt->weights, true));
+    if (t->ngram) EMBLA_TRY(embla_train_move_rows(t, rows, r->rate, factor));
+    EMBLA_TRY(embla_train_move(t, 0, t->gpt->numbers, r->rate, factor));
     t->torn = false;
-    if (t->ngram && !t->team.owner)
+    if (t->ngram)
         prefetch_next_batch(t); /* last, so that the rows are still in the cache at the next step */
     t->clean = true;
     t->updates++;
     return EMBLA_OK;
+}
+
+/* A step of a training that this process makes alone. */
+static embla_status make_step(embla_train *t, embla_train_report *r)
+{
+    embla_loss_report loss = {0};
+    embla_train_rows rows = {0};
+    embla_gpt_options how;
+    size_t used = 0;
+    EMBLA_TRY(embla_train_batch(t, &used, &how));
+    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], t->options.batch,
+                                 used, &how, &loss));
+    EMBLA_TRY(ngram_gradients(t, &rows));
+    r->loss = loss.loss;
+    r->tokens = loss.counted;
+    return update_weights(t, &rows, r);
 }
 
 embla_status embla_train_check_torn(const embla_train *t)
@@ -549,26 +529,26 @@ embla_status embla_train_check_torn(const embla_train *t)
         "a load or a step of this training run failed halfway; load a checkpoint first");
 }
 
-embla_status embla_train_step(embla_train *train, embla_train_report *report)
+/* What makes a step impossible is reported before anything changes. */
+static embla_status check_step(const embla_train *t, double *rate)
 {
-    embla_train *t = train;
-    embla_loss_report loss = {0};
-    embla_train_rows rows = {0};
     update u;
-    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_step: train is NULL");
     EMBLA_TRY(embla_train_check_torn(t));
-    embla_train_report r = {.step = t->step};
     if (t->step >= EMBLA_TRAIN_STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "step is %" PRId64 "; at most %" PRId64 " steps are supported", t->step,
                           EMBLA_TRAIN_STEPS_MOST);
-    EMBLA_TRY(embla_schedule_rate(&t->options.schedule, t->step, &r.rate));
-    EMBLA_TRY(update_of(t, r.rate, &u));
-    EMBLA_TRY(compute_gradients(t, &loss, &rows));
-    r.loss = loss.loss;
-    r.tokens = loss.counted;
-    EMBLA_TRY(update_weights(t, &rows, &u, &r));
-    t->step++;
+    EMBLA_TRY(embla_schedule_rate(&t->options.schedule, t->step, rate));
+    return update_of(t, *rate, &u);
+}
+
+embla_status embla_train_step(embla_train *train, embla_train_report *report)
+{
+    EMBLA_NEED(train);
+    embla_train_report r = {.step = train->step};
+    EMBLA_TRY(check_step(train, &r.rate));
+    EMBLA_TRY(train->shared ? train->shared->step(train, &r) : make_step(train, &r));
+    train->step++;
     if (report) *report = r;
     return EMBLA_OK;
 }

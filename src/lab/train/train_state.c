@@ -54,7 +54,7 @@ typedef struct {
 static const field fields[] = {
     {"step", COUNT, PLACE, AT(saved.step), false},
     {"updates", COUNT, PLACE, AT(updates), false},
-    {"second_rows", FLAG, PLACE, AT(second), true},
+    {"second_rows", FLAG, PLACE, AT(split.second), true},
     {"model.precision", CHOICE, MODEL, AT(precision), false},
     SHAPE(vocab, COUNT),
     SHAPE(dim, SIZE),
@@ -111,10 +111,10 @@ static const field fields[] = {
     {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
     {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
     {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
-    {"options.shards", SIZE, OPTION, AT(saved.shards), true},
-    {"options.fast", FLAG, OPTION, AT(saved.fast), true},
-    {"options.sharded", FLAG, OPTION, AT(saved.sharded), true},
-    {"options.sharded_tokens", FLAG, OPTION, AT(saved.sharded_tokens), true},
+    {"options.shards", SIZE, OPTION, AT(split.micro_batches), true},
+    {"options.fast", FLAG, OPTION, AT(split.fast), true},
+    {"options.sharded", FLAG, OPTION, AT(split.ngrams), true},
+    {"options.sharded_tokens", FLAG, OPTION, AT(split.tokens), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -250,10 +250,6 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->precision = train->gpt->precision;
     out->saved.options = train->options;
     out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
-    out->saved.shards = train->team.shards;
-    out->saved.fast = train->team.fast;
-    out->saved.sharded = train->team.sharded;
-    out->saved.sharded_tokens = train->team.tokens;
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
     out->updates = train->updates;

@@ -2,7 +2,7 @@
 /* Every tensor begins at a border of the block, and so does the one after a table. So a table is
  * taken out of the block by moving the tensors behind it.
  */
-#include "model/gpt_away.h"
+#include "model/gpt_trunk.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void move_parts(embla_gpt *gpt, char *weights)
     gpt->part_count = kept;
 }
 
-void embla_gpt_leave_rows(embla_gpt *gpt, void *weights, void *gradients)
+void embla_gpt_drop_rows(embla_gpt *gpt, void *weights, void *gradients)
 {
     size_t bytes = gpt->numbers * gpt->real, numbers = embla_gpt_trunk_numbers(gpt);
     embla_table **views[] = {&gpt->head, &gpt->positions, &gpt->tokens};
@@ -66,20 +66,20 @@ void embla_gpt_leave_rows(embla_gpt *gpt, void *weights, void *gradients)
     gpt->weights = weights;
     gpt->gradients = gradients;
     gpt->numbers = numbers;
-    gpt->away = true;
+    gpt->trunk = true;
     gpt->ran = false;
 }
 
-void embla_gpt_away_source(embla_gpt *gpt, const embla_gpt_readers *readers)
+void embla_gpt_rows_source(embla_gpt *gpt, const embla_gpt_readers *readers)
 {
     gpt->readers = *readers;
 }
 
 embla_status embla_gpt_check_rows(const embla_gpt *gpt)
 {
-    if (!gpt->away) return EMBLA_OK;
+    if (!gpt->trunk) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                      "the %" PRId64 " token rows of the model are divided among processes; use "
-                      "the model that the training saves",
+                      "the %" PRId64 " token rows of the model are kept by its training; use the "
+                      "model that the training saves",
                       gpt->shape.vocab);
 }
