@@ -100,6 +100,7 @@ static void show_rotary(const embla_table *tokens)
 {
     static const int64_t places[][2] = {{3, 0}, {4, 1}, {103, 100}, {1, 0}, {0, 3}};
     embla_rope *rope = NULL;
+    float q[DIM], most = 0;
     must(embla_rope_new(DIM, NULL, &rope));
     printf("rotary: query . key of \"dog\" and \"man\" depends on their distance alone\n");
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
@@ -107,6 +108,15 @@ static void show_rotary(const embla_table *tokens)
                (int)places[i][1], (int)(places[i][0] - places[i][1]),
                rotated(rope, embla_table_row(tokens, DOG), embla_table_row(tokens, MAN),
                        places[i][0], places[i][1]));
+    /* Gradients of a rotated query go back through the transpose. A rotation keeps lengths, so it
+     * is the inverse as well. */
+    memcpy(q, embla_table_row(tokens, DOG), sizeof q);
+    must(embla_rope_apply(rope, &places[2][0], 1, 1, NULL, q));
+    must(embla_rope_transpose(rope, &places[2][0], 1, 1, NULL, q));
+    for (int i = 0; i < DIM; i++)
+        most = fmaxf(most, fabsf(q[i] - ((const float *)embla_table_row(tokens, DOG))[i]));
+    printf("  rotated by position %d and back, \"dog\" is its row again: %s\n", (int)places[2][0],
+           most < 1e-6f ? "yes" : "no");
     embla_rope_free(rope);
 }
 

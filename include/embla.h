@@ -453,10 +453,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_rope_apply(const embla_rope *rope,
                                                       size_t heads, const embla_rope_layout *layout,
                                                       float *x);
 /* Applies the transpose, which maps gradients back. It is the inverse if attention is 1. */
-EMBLA_API EMBLA_CHECKED embla_status embla_rope_unapply(const embla_rope *rope,
-                                                        const int64_t *positions, size_t count,
-                                                        size_t heads,
-                                                        const embla_rope_layout *layout, float *x);
+EMBLA_API EMBLA_CHECKED embla_status embla_rope_transpose(const embla_rope *rope,
+                                                          const int64_t *positions, size_t count,
+                                                          size_t heads,
+                                                          const embla_rope_layout *layout,
+                                                          float *x);
 
 /* ---- pool: many vectors -> one ---- */
 
@@ -500,8 +501,6 @@ EMBLA_API double embla_dot(const float *x, const float *y, size_t n);
 EMBLA_API double embla_norm(const float *x, size_t n);
 /* dot / (norm * norm); 0 if either vector is zero. */
 EMBLA_API double embla_cosine(const float *x, const float *y, size_t n);
-/* Divides x by its norm. A zero vector is not changed. */
-EMBLA_API void embla_normalize(float *x, size_t n);
 
 #ifdef __cplusplus
 }

@@ -70,16 +70,6 @@ EMBLA_API const int64_t *embla_scatter_rows(const embla_scatter *scatter);
 EMBLA_API EMBLA_CHECKED embla_status embla_scatter_sum(const embla_scatter *scatter,
                                                        const float *gradients, size_t dim,
                                                        float *out);
-typedef struct {
-    int threads;
-    uint64_t reserved[4]; /* must be 0 */
-} embla_limit_norm_options;
-
-/* Scales each row whose norm is above max_norm down to max_norm. rows are ascending, each once;
- * NULL means all rows, and count is ignored. A row with a NaN or an infinity is not changed. */
-EMBLA_API EMBLA_CHECKED embla_status
-embla_table_limit_norm(embla_table *table, const int64_t *rows, size_t count, float max_norm,
-                       const embla_limit_norm_options *options);
 
 /* ---- head: vectors -> scores of all tokens ---- */
 

@@ -33,10 +33,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_fold_new(const int32_t *folded, size_
 /* The same from a file: an npy array of int32, one for each token (docs/giant-tables.md). */
 EMBLA_API EMBLA_CHECKED embla_status embla_fold_open(const char *path, embla_fold **out);
 EMBLA_API void embla_fold_free(embla_fold *fold);
-/* The number of tokens, the number of different values, and the value of each token. */
-EMBLA_API int64_t embla_fold_tokens(const embla_fold *fold);
-EMBLA_API int64_t embla_fold_count(const embla_fold *fold);
-EMBLA_API const int32_t *embla_fold_values(const embla_fold *fold);
 /* Writes the checksum of all values as 32 hexadecimal digits and a 0: XXH3-128 of the values as
  * little-endian int32. A tokenizer of another revision can give a fold of the same size with other
  * values, and so other rows; its checksum differs. */
@@ -296,8 +292,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_sweep(const char *folder, bool 
 typedef struct {
     embla_row_format format;
     int64_t rows;
-    size_t row_bytes; /* numbers and scales */
-    size_t parts;     /* extents */
+    int64_t first, end; /* rows first .. end-1 are held: all, unless embla_store_engine_options sets
+                           a range */
+    size_t row_bytes;   /* numbers and scales */
+    size_t parts;       /* extents */
     embla_placement placement;
     int64_t bytes;      /* bytes of the rows that it holds */
     int64_t huge_bytes; /* bytes on huge pages; -1 if the system does not tell */
@@ -320,12 +318,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_describe(const embla_store *sto
  * are used. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_warm(const embla_store *store,
                                                       const embla_store_options *options);
-
-/* Rows first .. end-1 are held; 0 and the number of rows unless embla_store_engine_options sets a
- * range.
- */
-EMBLA_API EMBLA_CHECKED embla_status embla_store_range(const embla_store *store, int64_t *first,
-                                                       int64_t *end);
 
 /* Contiguous memory of a store. */
 typedef struct {

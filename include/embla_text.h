@@ -61,16 +61,11 @@ EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open_bytes(const void *byte
                                                                 const char *name,
                                                                 embla_tokenizer **out);
 /* Opens the tokenizer of a checkpoint: the one in its GGUF file, in its folder, or in the folder
- * above; otherwise embla_tokenizer_new_words of its words (vocab.json, tokenizer.bin). It does not
+ * above; otherwise a tokenizer of its words alone (vocab.json, tokenizer.bin). It does not
  * need the checkpoint afterwards. EMBLA_ERR_NOT_FOUND if there is none, EMBLA_ERR_UNSUPPORTED for a
  * file of word vectors. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_open(const embla_checkpoint *checkpoint,
                                                           embla_tokenizer **out);
-/* Makes a tokenizer of words alone, in which the merge that gives the lowest token comes first. The
- * words show how they write text: as bytes like GPT-2's, as SentencePiece's pieces, as whole words
- * if one is <unk> or [UNK], or else as characters. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_new_words(const embla_vocab *vocab,
-                                                               embla_tokenizer **out);
 /* Makes a vocabulary of the strings of all tokens. The caller frees it with embla_vocab_free. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer,
                                                            embla_vocab **out);
@@ -90,9 +85,6 @@ EMBLA_API const char *embla_tokenizer_text(const embla_tokenizer *tokenizer, int
 /* The token with this string; -1 if there is none. */
 EMBLA_API int32_t embla_tokenizer_token(const embla_tokenizer *tokenizer, const char *text,
                                         size_t length);
-/* True for an added token that is marked as special ("[CLS]"). */
-EMBLA_API bool embla_tokenizer_special(const embla_tokenizer *tokenizer, int32_t token);
-
 /* Bytes of the text that was given, from begin to end - 1. */
 typedef struct {
     uint32_t begin, end;
@@ -174,20 +166,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
 /* Copies a tokenizer.json. `to` is replaced if it exists; after a failure it is unchanged.
  * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_copy(const char *from, const char *to);
-
-/* ---- words of a text ---- */
-
-/* Finds the next word of a text. Its address goes to *word; the result is its length in bytes, 0 if
- * there is no further word. The next search begins at *word + length.
- *   word character  A-Z, a-z, 0-9 and all characters from U+00C0 on, except U+00D7, U+00F7, U+2000
- *                   to U+2BFF, U+3000 to U+303F, U+FE10 to U+FE6F, U+FF00 to U+FF0F and U+1F000 to
- *                   U+1FAFF
- *   word            as many word characters as follow each other; ' or U+2019 between two of them
- *                   belongs to the word (don't)
- *   line end        LF is a word of its own
- *   separator       spaces and other white space, control characters; they belong to no word
- *   any other       a word of its own: punctuation, symbols, a byte that is not valid UTF-8 */
-EMBLA_API size_t embla_next_word(const char *text, size_t length, const char **word);
 
 /* ---- subwords: rows of words that a table does not have ---- */
 

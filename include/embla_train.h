@@ -30,7 +30,7 @@ typedef enum {
     EMBLA_CORPUS_BYTES = 1,      /* 256 tokens */
     EMBLA_CORPUS_TOKENS = 2,     /* a file of tokens: llm.c's .bin, .npy of u2, u4 or i4 */
     EMBLA_CORPUS_WORDS = 3,      /* a token for each of the most frequent words, and one for all
-                                    other words; embla_next_word has the rule */
+                                    other words; docs/train.md has the rule */
     EMBLA_CORPUS_TOKENIZER = 4   /* the tokens of a tokenizer */
 } embla_corpus_kind;
 

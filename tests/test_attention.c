@@ -507,7 +507,7 @@ static void check_turn(size_t size, embla_rope_order order, size_t first)
         assert_ok(embla_rotate_heads(&way, &shape, size, HEADS, n, LENGTH, first, stride, true,
                                      reals_at(&x, both[p])));
     }
-    assert_ok(embla_rope_unapply(rope, positions, n, HEADS, &layout, kept.f));
+    assert_ok(embla_rope_transpose(rope, positions, n, HEADS, &layout, kept.f));
     assert_memory_equal(x.f, kept.f, x.n * sizeof(float));
     reals_near(x.d, kept.d, x.n, 1e-13); /* back where it was */
     embla_rope_free(rope);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "name_corpus.h"
+#include "unicode/cut.h"
 
 static embla_corpus *open_words(const char *text, int64_t words, bool documents)
 {

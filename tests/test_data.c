@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "embla_checkpoint.h"
+#include "table/geometry.h"
 #include "toy.h"
 
 static const char *data;

@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 
+#include "table/geometry.h"
 #include <pthread.h>
 
 static const int thread_counts[] = {1, 2, 3, 8};

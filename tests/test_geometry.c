@@ -4,6 +4,7 @@
  */
 #include "check.h"
 
+#include "table/geometry.h"
 #include <float.h>
 #include <math.h>
 

@@ -10,6 +10,7 @@
 #include "core/speak.h"
 #include "see/alike.h"
 #include "slow.h"
+#include "tokenizer/tokenizer.h"
 
 /* What main.c has for the program. */
 const cli_verb *const cli_verbs[] = {NULL};

@@ -42,7 +42,6 @@ static void tables_and_lookups_refuse_them(void **state)
     REFUSED(embla_scatter_options, embla_scatter_plan_rows(scatter, rows, 2, &options));
     REFUSED(embla_frozen,
             embla_scatter_plan(scatter, tokens, 2, &(embla_scatter_options){.frozen = options}));
-    REFUSED(embla_limit_norm_options, embla_table_limit_norm(table, NULL, 0, 1.0f, &options));
     assert_true(out[0] == 7.0f && !other && !rope);
     embla_scatter_free(scatter);
     embla_table_free(table);

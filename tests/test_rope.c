@@ -278,7 +278,7 @@ static void turning_back_is_the_inverse(void **state)
         check_fill(1, COUNT_OF(x), before);
         memcpy(x, before, sizeof x);
         assert_ok(embla_rope_apply(rope, positions, COUNT, HEADS, NULL, x));
-        assert_ok(embla_rope_unapply(rope, positions, COUNT, HEADS, NULL, x));
+        assert_ok(embla_rope_transpose(rope, positions, COUNT, HEADS, NULL, x));
         for (size_t i = 0; i < COUNT_OF(x); i++) assert_near(x[i], before[i], 5e-7);
         embla_rope_free(rope);
     }
@@ -297,7 +297,7 @@ static void turning_back_is_the_adjoint(void **state)
     memcpy(turned, x, sizeof x);
     memcpy(back, y, sizeof y);
     assert_ok(embla_rope_apply(rope, &position, 1, 1, NULL, turned));
-    assert_ok(embla_rope_unapply(rope, &position, 1, 1, NULL, back));
+    assert_ok(embla_rope_transpose(rope, &position, 1, 1, NULL, back));
     assert_near(embla_dot(turned, y, DIM), embla_dot(x, back, DIM), 3e-6);
     embla_rope_free(rope);
 }
@@ -321,8 +321,8 @@ static void cached_positions_give_the_same_bits(void **state)
             assert_ok(embla_rope_apply(without, positions, COUNT, 2, NULL, x));
             assert_ok(embla_rope_apply(with, positions, COUNT, 2, NULL, y));
             assert_memory_equal(x, y, sizeof x);
-            assert_ok(embla_rope_unapply(without, positions, COUNT, 2, NULL, x));
-            assert_ok(embla_rope_unapply(with, positions, COUNT, 2, NULL, y));
+            assert_ok(embla_rope_transpose(without, positions, COUNT, 2, NULL, x));
+            assert_ok(embla_rope_transpose(with, positions, COUNT, 2, NULL, y));
             assert_memory_equal(x, y, sizeof x);
             embla_rope_free(without);
             embla_rope_free(with);
@@ -409,7 +409,7 @@ static void sizes_and_pointers_are_checked_before_turning(void **state)
     assert_status(embla_rope_apply(NULL, &position, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
     assert_status(embla_rope_apply(rope, NULL, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
     assert_status(embla_rope_apply(rope, &position, 1, 1, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_rope_unapply(rope, NULL, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_rope_transpose(rope, NULL, 1, 1, NULL, x), EMBLA_ERR_ARGUMENT);
     assert_status(embla_rope_apply(rope, &position, SIZE_MAX, 1, NULL, x), EMBLA_ERR_ARGUMENT);
     assert_status(embla_rope_apply(rope, &position, 1, SIZE_MAX, NULL, x), EMBLA_ERR_ARGUMENT);
     assert_status(embla_rope_apply(rope, &position, (size_t)1 << 60, 1, NULL, x),
@@ -424,7 +424,7 @@ static void nothing_to_turn_is_no_work(void **state)
     (void)state;
     assert_ok(embla_rope_apply(rope, NULL, 0, 4, NULL, NULL));
     assert_ok(embla_rope_apply(rope, NULL, 5, 0, NULL, NULL));
-    assert_ok(embla_rope_unapply(rope, NULL, 5, 0, NULL, NULL));
+    assert_ok(embla_rope_transpose(rope, NULL, 5, 0, NULL, NULL));
     embla_rope_free(rope);
 }
 

@@ -10,6 +10,7 @@
 #include "embla_text.h"
 #include "files/io.h"
 #include "scratch.h"
+#include "tokenizer/tokenizer.h"
 
 #define FILE_OF(added, normalizer, pre, post, decoder, model)                                      \
     "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":" added            \
@@ -372,8 +373,8 @@ static void tokens_have_strings_and_strings_tokens(void **state)
     assert_int_equal(embla_tokenizer_token(o.tokenizer, "##aff", 5), 4);
     assert_int_equal(embla_tokenizer_token(o.tokenizer, "[SEP]", 5), 2);
     assert_int_equal(embla_tokenizer_token(o.tokenizer, "nothing", 7), -1);
-    assert_true(embla_tokenizer_special(o.tokenizer, 1));
-    assert_false(embla_tokenizer_special(o.tokenizer, 3));
+    assert_true(o.tokenizer->special[1]);
+    assert_false(o.tokenizer->special[3]);
     embla_tokenizer_describe(o.tokenizer, &info);
     assert_string_equal(info.kind_name, "WordPiece");
     assert_string_equal(info.source, "tokenizer.json");

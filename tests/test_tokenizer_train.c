@@ -8,6 +8,7 @@
 #include "embla_train.h"
 #include "files/io.h"
 #include "scratch.h"
+#include "tokenizer/tokenizer.h"
 
 typedef struct {
     scratch s;
@@ -121,7 +122,7 @@ static void special_tokens_come_first(void **state)
     (void)state;
     assert_string_equal(name(&w, 0), "<|endoftext|>");
     assert_string_equal(name(&w, 1), "<pad>");
-    assert_true(embla_tokenizer_special(w.t, 1));
+    assert_true(w.t->special[1]);
     assert_ok(embla_tokenize(w.e, "<pad>ab", 7, NULL));
     assert_int_equal(embla_encoding_count(w.e), 2);
     assert_int_equal(embla_encoding_tokens(w.e)[0], 1);
@@ -167,7 +168,7 @@ static void unigram_learns_the_strings_that_pieces_share(void **state)
     const char *const pieces[] = {"\xe2\x96\x81hug", "\xe2\x96\x81", "<unk>", "ug"};
     (void)state;
     assert_string_equal(name(&w, 0), "<unk>");
-    assert_true(embla_tokenizer_special(w.t, 0));
+    assert_true(w.t->special[0]);
     assert_pieces(&w, "hug xug", pieces, 4);
     drop(&w);
 }

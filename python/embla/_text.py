@@ -41,17 +41,29 @@ class Tokenizer(_embla.Tokenizer):
     """Text to the tokens of a model, and back.
 
     Opens a tokenizer.json, a SentencePiece model, a GGUF file, a file of
-    tiktoken's ranks, a vocab.txt, or a folder with one of them. It is pickled by its path.
+    tiktoken's ranks, a vocab.txt, or a folder with one of them. from_bytes opens the
+    content of such a file. A tokenizer is pickled by its path, or with its bytes.
     """
 
     path: str
+    _data: bytes | None = None
 
     def __new__(cls, path: Path) -> Self:
         self = super().__new__(cls, path)
         self.path = str(path)
         return self
 
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview, name: str = "the bytes") -> Self:
+        """A tokenizer of the bytes of its file. Messages call them `name`."""
+        copy = bytes(data)
+        self = cls._from_bytes(copy, name)
+        self.path, self._data = name, copy
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._data is not None:
+            return type(self).from_bytes, (self._data, self.path)
         return type(self), (os.path.abspath(self.path),)
 
     def encode_batch(self, texts: Iterable[str], *, special: bool = False) -> list[list[int]]:

@@ -65,6 +65,28 @@ static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
+static PyObject *tokenizer_from_bytes(PyObject *type, BIND_ARGS)
+{
+    PyObject *data = NULL;
+    const char *name = "the bytes";
+    embla_tokenizer *handle = NULL;
+    embla_status status;
+    Py_buffer view;
+    const bind_argument arguments[] = {{.name = "data", .kind = 'O', .to = &data, .required = true},
+                                       {.name = "name", .kind = 's', .to = &name}};
+    if (!bind_arguments("from_bytes", values, count, names, 2, arguments, BIND_COUNT(arguments)))
+        return NULL;
+    if (!name) return PyErr_Format(PyExc_TypeError, "name must not be None");
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    BIND_RUN(true, status = embla_tokenizer_open_bytes(view.buf, (size_t)view.len, name, &handle));
+    PyBuffer_Release(&view);
+    if (status != EMBLA_OK) return bind_fail(status);
+    tokenizer *self = bind_new((PyTypeObject *)(void *)type);
+    if (self) self->base.handle = handle;
+    if (!self) embla_tokenizer_free(handle);
+    return (PyObject *)self;
+}
+
 static void tokenizer_dealloc(PyObject *object)
 {
     tokenizer *self = (tokenizer *)(void *)object;
@@ -296,6 +318,9 @@ static PyMethodDef methods[] = {
     BIND_METHOD("text", tokenizer_text, "text(token)\n--\n\nThe string of a token, or None."),
     BIND_METHOD("token", tokenizer_token,
                 "token(text)\n--\n\nThe token with this string, or None."),
+    {"_from_bytes", (PyCFunction)(void (*)(void))tokenizer_from_bytes,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "_from_bytes(data, name='the bytes')\n--\n\nA tokenizer of the bytes of its file."},
     {"info", tokenizer_info, METH_NOARGS, "info()\n--\n\nWhat the tokenizer is made of."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {

@@ -2,6 +2,7 @@
 """Tokenizers, encoders, models, trainings, word vectors, stores, n-grams, rows that learn."""
 
 import json
+import pickle
 import threading
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_tokenizer(model):
         t.decode([-1])
     with pytest.raises(FileNotFoundError):
         embla.Tokenizer("/nothing/here")
+
+
+def test_tokenizer_of_bytes(model):
+    data = (model[0] / "tokenizer.json").read_bytes()
+    for given in (data, bytearray(data), memoryview(data)):
+        t = embla.Tokenizer.from_bytes(given)
+        assert t.encode("The cats sat.") == [1, 2, 6, 3, 7] and "the bytes" in repr(t)
+    again = pickle.loads(pickle.dumps(embla.Tokenizer.from_bytes(data, "mine")))
+    assert again.encode("cat") == [2] and again.path == "mine"
+    with pytest.raises(embla.FormatError, match="mine"):
+        embla.Tokenizer.from_bytes(data[:-9], "mine")
+    for wrong in (None, "text", 3):
+        with pytest.raises(TypeError):
+            embla.Tokenizer.from_bytes(wrong)
 
 
 def test_encoder(model):

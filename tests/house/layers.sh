@@ -32,7 +32,7 @@ allowed() {
     lab/corpus)      echo "corpus tokenizer unicode $core" ;;
     lab/vocabulary)  echo "vocabulary corpus tokenizer unicode $core" ;;
     lab/wordvec)     echo "wordvec corpus encoder unicode $core" ;;
-    lab/model)       echo "model learn engine ngram table $core" ;;
+    lab/model)       echo "model learn engine ngram table unicode $core" ;;
     lab/train)       echo "train model learn corpus $core" ;;
     cluster)         echo "cluster train wordvec model learn engine table lookup $core" ;;
     *)               echo "unknown room: $1" >&2; return 2 ;;

@@ -112,21 +112,6 @@ void embla_fold_free(embla_fold *fold)
     if (fold) embla_mem_free(fold, fold->bytes);
 }
 
-int64_t embla_fold_tokens(const embla_fold *fold)
-{
-    return fold->tokens;
-}
-
-int64_t embla_fold_count(const embla_fold *fold)
-{
-    return fold->count;
-}
-
-const int32_t *embla_fold_values(const embla_fold *fold)
-{
-    return fold->values;
-}
-
 /* ---- checksum ---- */
 
 void embla_fold_checksum(const embla_fold *fold, char out[33])

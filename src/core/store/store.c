@@ -320,6 +320,8 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
                           store ? "out" : "the store");
     embla_store_info info = {.format = store->row.format,
                              .rows = store->rows,
+                             .first = store->first,
+                             .end = store->first + store->held,
                              .row_bytes = store->row.bytes,
                              .parts = store->extent_count,
                              .placement = store->options.placement,
@@ -328,18 +330,6 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
                              .resident = store->bytes};
     if (store->placement->describe) EMBLA_TRY(store->placement->describe(store, &info));
     *out = info;
-    return EMBLA_OK;
-}
-
-embla_status embla_store_range(const embla_store *store, int64_t *first, int64_t *end)
-{
-    if (!store || !first || !end)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_range: %s is NULL",
-                          !store   ? "the store"
-                          : !first ? "first"
-                                   : "end");
-    *first = store->first;
-    *end = store->first + store->held;
     return EMBLA_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/kernels.h"
 #include "embla.h"
+#include "table/geometry.h"
 
 double embla_dot(const float *x, const float *y, size_t n)
 {

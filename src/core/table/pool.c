@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/threads.h"
+#include "table/geometry.h"
 #include "table/table.h"
 
 enum {

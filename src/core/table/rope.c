@@ -247,8 +247,8 @@ embla_status embla_rope_apply(const embla_rope *rope, const int64_t *positions, 
     return apply(rope, positions, count, heads, layout, x, false);
 }
 
-embla_status embla_rope_unapply(const embla_rope *rope, const int64_t *positions, size_t count,
-                                size_t heads, const embla_rope_layout *layout, float *x)
+embla_status embla_rope_transpose(const embla_rope *rope, const int64_t *positions, size_t count,
+                                  size_t heads, const embla_rope_layout *layout, float *x)
 {
     EMBLA_TRY(embla_options_check(layout));
     return apply(rope, positions, count, heads, layout, x, true);

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "corpus/corpus.h"
 #include "files/cursor.h"
+#include "unicode/cut.h"
 
 enum { ROUNDS = 8 };
 __extension__ typedef unsigned __int128 wide;

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "corpus/corpus.h"
 #include "files/packed.h"
+#include "unicode/cut.h"
 
 enum {
     CODES = 0x110000, /* code points of Unicode */

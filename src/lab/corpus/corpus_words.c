@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "corpus/corpus.h"
+#include "unicode/cut.h"
 
 typedef embla_counted_word counted;
 

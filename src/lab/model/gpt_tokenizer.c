@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "embla_text.h"
 #include "files/json_out.h"
+#include "unicode/cut.h"
 
 /* ---- words ---- */
 

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "near/order.h"
+#include "table/geometry.h"
 
 /* Slack for rounding: projections are floats, and directions are orthonormal only to float
  * precision. */

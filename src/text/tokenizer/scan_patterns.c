@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tokenizer/pattern.h"
+#include "unicode/cut.h"
 
 enum { LETTER = 1, NUMBER = 2, SPACE = 4, OTHER = 8, UPPER = 16, LOWER = 32 };
 

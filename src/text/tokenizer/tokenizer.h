@@ -252,6 +252,11 @@ struct embla_tokenizer {
 /* Makes an empty tokenizer. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_tokenizer_begin(const char *name, const char *source,
                                                                embla_tokenizer **out);
+/* Makes a tokenizer of words alone, in which the merge that gives the lowest token comes first. The
+ * words show how they write text: as bytes like GPT-2's, as SentencePiece's pieces, as whole words
+ * if one is <unk> or [UNK], or else as characters. */
+EMBLA_CHECKED embla_status embla_tokenizer_new_words(const embla_vocab *vocab,
+                                                     embla_tokenizer **out);
 /* After vocab, model fields and stages were filled in: builds the tables of the model. merges may
  * be NULL; names of its two halves alternate. */
 EMBLA_CHECKED embla_status embla_tokenizer_finish(embla_tokenizer *t, const embla_name *merges,

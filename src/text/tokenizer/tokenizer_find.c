@@ -152,9 +152,6 @@ static embla_status fill(embla_tokenizer *t, const embla_vocab *vocab)
 embla_status embla_tokenizer_new_words(const embla_vocab *vocab, embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
-    if (!vocab || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_new_words: %s is NULL",
-                          vocab ? "out" : "vocab");
     size_t length = strlen(vocab->source);
     bool binary = length >= 4 && strcmp(vocab->source + length - 4, ".bin") == 0;
     EMBLA_TRY(embla_tokenizer_begin(vocab->source, binary ? "tokenizer.bin" : "words", &t));

@@ -127,8 +127,3 @@ int32_t embla_tokenizer_token(const embla_tokenizer *tokenizer, const char *text
     }
     return embla_tokenizer_literal(tokenizer, text, length);
 }
-
-bool embla_tokenizer_special(const embla_tokenizer *tokenizer, int32_t token)
-{
-    return (uint64_t)token < tokenizer->token_end && tokenizer->special[token] != 0;
-}

@@ -6,7 +6,6 @@
 #include "unicode/cut.h"
 
 #include "base/utf8.h"
-#include "embla_text.h"
 
 typedef enum { SEPARATOR, LETTER, APOSTROPHE, SINGLE } kind;
 
