@@ -27,7 +27,10 @@ typedef struct {
     {                                                                                              \
         name,                                                                                      \
         {                                                                                          \
-            dim, dtype, scales, scale                                                              \
+            dim, dtype, scales, scale,                                                             \
+            {                                                                                      \
+                0                                                                                  \
+            }                                                                                      \
         }                                                                                          \
     }
 

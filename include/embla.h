@@ -40,7 +40,8 @@
  *
  * Structs never change their size. The reserved words at the end of a struct become fields in later
  * versions; until then they must be 0, so zero every struct before you fill it. A reserved word
- * that is not 0 is EMBLA_ERR_UNSUPPORTED: no option is silently ignored.
+ * that is not 0 is EMBLA_ERR_UNSUPPORTED: no option is silently ignored. Elements of arrays (a
+ * word, a span, a chunk) have no reserved words and never change.
  */
 #ifndef EMBLA_H
 #define EMBLA_H
@@ -168,8 +169,9 @@ typedef enum {
 typedef struct {
     size_t dim;
     embla_dtype dtype;
-    embla_scales scales; /* for f8_e4m3 and f4_e2m1 only */
-    float scale;         /* i8, f8, f4: multiplies every number of the table; 0 means 1 */
+    embla_scales scales;  /* for f8_e4m3 and f4_e2m1 only */
+    float scale;          /* i8, f8, f4: multiplies every number of the table; 0 means 1 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_row_format;
 
 /* The bytes of a row: its numbers, then its scales; the last group may be incomplete.

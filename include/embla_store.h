@@ -120,7 +120,7 @@ typedef struct {
     const int64_t *sizes, *offsets; /* columns of them; NULL for identity */
     const int32_t *folded;          /* tokens of them: what each is hashed as; NULL means itself */
     embla_ngram_eos eos_rule;
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_ngram_info;
 
 EMBLA_API void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out);
@@ -232,7 +232,7 @@ typedef struct {
     embla_reader_kind reader; /* direct: EMBLA_ERR_UNSUPPORTED if this one does not work */
     int depth;                /* direct: reads at once; 0 means 64 (io_uring) or 16 threads */
     const embla_store_engine_options *engine; /* NULL means all defaults */
-    uint64_t reserved[1];                     /* must be 0 */
+    uint64_t reserved[4];                     /* must be 0 */
 } embla_store_options;
 
 /* A run of rows in a file. */
@@ -306,7 +306,7 @@ typedef struct {
     embla_reader_kind reader; /* direct: the one that was chosen */
     int depth;                /* direct: reads at once */
     const char *reader_why; /* direct: why a better reader does not work; NULL if it is the best */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_store_info;
 
 /* Describes a store. It asks the system about its memory, which takes a while. */
@@ -385,7 +385,7 @@ typedef struct {
     int64_t version;      /* of the format; packs of version 1 have no checksum of their manifest */
     bool hasher;          /* the pack has one, .. */
     bool hasher_compared; /* .. and embla_pack_verify has compared it with options.ngram */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_pack_report;
 
 /* Writes a pack. The file appears when it is complete and every row of it has been compared with
@@ -481,7 +481,7 @@ typedef struct {
     const char *hot_file;    /* the same: an npy file of int64, or a pack; NULL means none */
     size_t hot_heads;     /* rows of an n-gram (embla_ngram_info.heads, at most 32): they are kept
                              and found together. 0 means 1: each row by itself */
-    uint64_t reserved[3]; /* must be 0 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_tickets_options;
 
 /* The store must outlive the tickets. */
@@ -554,7 +554,7 @@ typedef struct {
     int64_t hot_bytes;      /* .. and the memory that was allocated for them */
     int64_t hot_fixed;      /* of `hot`, those kept from the beginning */
     int64_t bundled;        /* rows that were read from bundles of a pack */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_tickets_stats;
 
 EMBLA_API EMBLA_CHECKED embla_status embla_tickets_statistics(embla_tickets *tickets,
@@ -572,6 +572,7 @@ typedef struct {
     const embla_store *store;
     embla_tickets *tickets; /* of that store; NULL if none were given */
     uint64_t number;        /* 1 for the first version, 2 for the next, .. */
+    uint64_t reserved[4];
 } embla_swap_version;
 
 /* The swap owns store and tickets from now on, if the call succeeds. tickets NULL means none. */

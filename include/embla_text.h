@@ -102,7 +102,7 @@ typedef struct {
     embla_progress_fn progress; /* NULL means none; counts bytes of texts that are done; a call of
                                    less than 20 ms does not use it */
     void *context;              /* passed to progress */
-    uint64_t reserved[2];       /* must be 0 */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_tokenize_options;
 
 /* An encoding holds the tokens of one text or of a batch, and the memory for making them. It
@@ -211,7 +211,7 @@ typedef struct {
     const char *tokenizer; /* its file or folder; NULL means the one of the model */
     embla_compat compat;   /* default: by the folder */
     const char *fit;       /* file of embla_fit: weights and components; NULL means none */
-    uint64_t reserved[3];  /* must be 0 */
+    uint64_t reserved[4];  /* must be 0 */
 } embla_encoder_options;
 
 /* What an encoder is made of. The strings are valid as long as the encoder. */
@@ -228,7 +228,7 @@ typedef struct {
     size_t components; /* removed from every vector */
     bool subwords;     /* words without a row get vectors of their n-grams */
     bool counts;       /* the file has how often each word occurs */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_encoder_info;
 
 /* Opens a static model: a folder of Model2Vec or of sentence-transformers (also its subfolder
@@ -261,7 +261,7 @@ typedef struct {
     int threads;
     embla_progress_fn progress; /* as in embla_tokenize_options */
     void *context;              /* passed to progress */
-    uint64_t reserved[2];       /* must be 0 */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_encode_options;
 
 /* What became of a text. */

@@ -25,9 +25,11 @@ static void tables_and_lookups_refuse_them(void **state)
     const int32_t tokens[2] = {1, 3};
     const int64_t rows[2] = {1, 3};
     float out[16] = {7};
-    embla_rope *rope = NULL;
+    embla_rope *rope = NULL, *rotary = NULL;
     embla_scatter *scatter = NULL;
+    embla_checkpoint *checkpoint = NULL;
     (void)state;
+    assert_ok(embla_rope_new(8, NULL, &rotary));
     assert_ok(embla_scatter_new(4, 2, &scatter));
     REFUSED(embla_table_options, embla_table_new(EMBLA_F32, 2, 2, &options, &other));
     REFUSED(embla_table_options,
@@ -38,11 +40,16 @@ static void tables_and_lookups_refuse_them(void **state)
     REFUSED(embla_embed_options, embla_embed(table, NULL, tokens, 1, 2, &options, out));
     REFUSED(embla_rope_options, embla_rope_new(8, &options, &rope));
     REFUSED(embla_pool_options, embla_pool(out, 1, 2, 8, &options, out));
+    REFUSED(embla_pool_options, embla_lookup_pool(table, tokens, 1, 2, &options, out));
+    REFUSED(embla_rope_layout, embla_rope_apply(rotary, rows, 1, 1, &options, out));
+    REFUSED(embla_rope_layout, embla_rope_transpose(rotary, rows, 1, 1, &options, out));
+    REFUSED(embla_open_options, embla_checkpoint_open("none", &options, &checkpoint));
     REFUSED(embla_scatter_options, embla_scatter_plan(scatter, tokens, 2, &options));
     REFUSED(embla_scatter_options, embla_scatter_plan_rows(scatter, rows, 2, &options));
     REFUSED(embla_frozen,
             embla_scatter_plan(scatter, tokens, 2, &(embla_scatter_options){.frozen = options}));
-    assert_true(out[0] == 7.0f && !other && !rope);
+    assert_true(out[0] == 7.0f && !other && !rope && !checkpoint);
+    embla_rope_free(rotary);
     embla_scatter_free(scatter);
     embla_table_free(table);
 }
@@ -109,17 +116,44 @@ static void learning_refuses_them(void **state)
     embla_table_free(table);
 }
 
+static void row_formats_refuse_them(void **state)
+{
+    static const char bytes[64];
+    const embla_extent extent = {.file = "none", .rows = 1};
+    embla_store *other = NULL;
+    float out[8] = {7};
+    char encoded[32];
+    size_t count = 0;
+    (void)state;
+    REFUSED(embla_row_format,
+            (options.dim = 8, options.dtype = EMBLA_F32, embla_row_bytes(&options, &count)));
+    REFUSED(embla_row_format, (options.dim = 8, options.dtype = EMBLA_F32,
+                               embla_row_decode(&options, bytes, 1, out)));
+    REFUSED(embla_row_format, (options.dim = 8, options.dtype = EMBLA_F32,
+                               embla_row_encode(&options, out, 1, encoded)));
+    REFUSED(embla_row_format, (options.dim = 8, options.dtype = EMBLA_F32,
+                               embla_store_open_extents(&options, &extent, 1, NULL, &other)));
+    REFUSED(embla_row_format, (options.dim = 8, options.dtype = EMBLA_F32,
+                               embla_store_view(&options, 2, bytes, sizeof bytes, 0, &other)));
+    assert_true(!other && count == 0 && out[0] == 7.0f);
+}
+
 static void stores_refuse_them(void **state)
 {
     static const char bytes[64];
     const embla_row_format format = {.dim = 8, .dtype = EMBLA_F32};
     const embla_extent extent = {.file = "none", .rows = 1};
+    const embla_ngram_parameters identity = {.kind = EMBLA_NGRAM_IDENTITY, .vocab = 4};
     const int64_t row = 0;
+    const int32_t token = 1;
     embla_store *store = NULL, *other = NULL;
-    embla_ngram *ngram = NULL;
+    embla_ngram *ngram = NULL, *hasher = NULL;
+    embla_frequent *frequent = NULL;
     float out[8];
+    int64_t rows[1];
     (void)state;
     assert_ok(embla_store_view(&format, 2, bytes, sizeof bytes, 0, &store));
+    assert_ok(embla_ngram_new(&identity, &hasher));
     REFUSED(embla_store_options, embla_store_open_extents(&format, &extent, 1, &options, &other));
     REFUSED(embla_extent, embla_store_open_extents(&format, &options, 1, NULL, &other));
     REFUSED(embla_store_options, embla_store_warm(store, &options));
@@ -128,14 +162,71 @@ static void stores_refuse_them(void **state)
             (with.engine = &options, embla_store_open_extents(&format, &extent, 1, &with, &other)));
     REFUSED(embla_store_lookup_options, embla_store_lookup(store, &row, 1, &options, out));
     REFUSED(embla_ngram_parameters, embla_ngram_new(&options, &ngram));
-    assert_true(!other && !ngram);
+    REFUSED(embla_ngram_options, embla_ngram_rows(hasher, &token, 1, 1, &options, rows));
+    REFUSED(embla_frequent_options, embla_frequent_new(&options, &frequent));
+    REFUSED(embla_pack_options, embla_pack_write(store, "none", &options, NULL));
+    assert_true(!other && !ngram && !frequent);
+    embla_ngram_free(hasher);
     embla_store_free(store);
+}
+
+static void batches_and_tickets_refuse_them(void **state)
+{
+    static const char bytes[64];
+    const embla_row_format format = {.dim = 8, .dtype = EMBLA_F32};
+    const int64_t row = 0;
+    float out[8] = {7};
+    embla_store *store = NULL;
+    embla_batch *batch = NULL;
+    embla_tickets *tickets = NULL, *none = NULL;
+    embla_ticket ticket = 0;
+    (void)state;
+    assert_ok(embla_store_view(&format, 2, bytes, sizeof bytes, 0, &store));
+    assert_ok(embla_batch_new(store, 4, &batch));
+    assert_ok(embla_tickets_new(store, NULL, &tickets));
+    REFUSED(embla_store_lookup_options, embla_batch_lookup(batch, &row, 1, &options, out));
+    REFUSED(embla_tickets_options, embla_tickets_new(store, &options, &none));
+    REFUSED(embla_ticket_request, (options.rows = &row, options.count = 1, options.out = out,
+                                   embla_ticket_submit(tickets, &options, &ticket)));
+    REFUSED(embla_ticket_request, embla_tickets_prefetch(tickets, &options));
+    embla_ticket_request request = {.rows = &row, .count = 1, .out = out};
+    REFUSED(embla_store_lookup_options,
+            (request.lookup = &options, embla_ticket_submit(tickets, &request, &ticket)));
+    assert_true(!none && ticket == 0 && out[0] == 7.0f);
+    embla_tickets_free(tickets);
+    embla_batch_free(batch);
+    embla_store_free(store);
+}
+
+static void texts_refuse_them(void **state)
+{
+    static const char words[] = "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"a\","
+                                "\"vocab\":{\"a\":0}}}";
+    embla_tokenizer *tokenizer = NULL;
+    embla_encoding *encoding = NULL;
+    embla_encoder *encoder = NULL;
+    const char *const texts[1] = {"a"};
+    const size_t lengths[1] = {1};
+    (void)state;
+    assert_ok(embla_tokenizer_open_bytes(words, sizeof words - 1, "words", &tokenizer));
+    assert_ok(embla_encoding_new(tokenizer, &encoding));
+    REFUSED(embla_tokenize_options, embla_tokenize(encoding, "a", 1, &options));
+    REFUSED(embla_tokenize_options, embla_tokenize_pair(encoding, "a", 1, "a", 1, &options));
+    REFUSED(embla_tokenize_options, embla_tokenize_batch(encoding, texts, lengths, 1, &options));
+    REFUSED(embla_encoder_options, embla_encoder_open("none", &options, &encoder));
+    assert_null(encoder);
+    embla_encoding_free(encoding);
+    embla_tokenizer_free(tokenizer);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_and_lookups_refuse_them), cmocka_unit_test(the_lab_refuses_them),
-        cmocka_unit_test(learning_refuses_them), cmocka_unit_test(stores_refuse_them)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_and_lookups_refuse_them),
+                                       cmocka_unit_test(the_lab_refuses_them),
+                                       cmocka_unit_test(learning_refuses_them),
+                                       cmocka_unit_test(stores_refuse_them),
+                                       cmocka_unit_test(row_formats_refuse_them),
+                                       cmocka_unit_test(batches_and_tickets_refuse_them),
+                                       cmocka_unit_test(texts_refuse_them)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/kernels.h"
+#include "base/options.h"
 
 typedef unsigned char byte;
 
@@ -176,6 +177,7 @@ embla_status embla_row_of(const embla_row_format *format, embla_row *out)
     embla_row row = {0};
     embla_isa isa = embla_kernels_get()->isa;
     if (!format || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "the row format or out is NULL");
+    EMBLA_TRY(embla_options_check(format));
     EMBLA_TRY(embla_dtype_check(format->dtype, &row.info));
     EMBLA_TRY(check_scales(format, row.info));
     if (format->dim < 1 || format->dim > EMBLA_DIM_MOST)
