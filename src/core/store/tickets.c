@@ -417,6 +417,7 @@ embla_status embla_tickets_prefetch(embla_tickets *t, const embla_ticket_request
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_prefetch: %s is NULL",
                           t ? "the request" : "tickets");
     EMBLA_TRY(embla_tickets_check(t));
+    EMBLA_TRY(embla_options_check(request)); /* also if there are no hot rows */
     embla_status status = t->hot ? submit(t, request, true, NULL) : EMBLA_ERR_BUSY;
     lock(t);
     t->stats.prefetched++;
