@@ -59,10 +59,9 @@ static size_t block_of(const shape *s)
 static void run_near(void *context, size_t step)
 {
     bench_case *c = context;
-    const embla_near_options options = {.threads = c->threads};
+    const embla_near_options options = {.k = c->shape->k, .threads = c->threads};
     (void)step;
-    if (embla_near(c->table, c->queries, c->shape->count, c->shape->k, &options, c->out, NULL) !=
-        EMBLA_OK)
+    if (embla_near(c->table, c->queries, c->shape->count, &options, c->out, NULL) != EMBLA_OK)
         c->failed = true;
 }
 

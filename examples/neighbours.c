@@ -52,8 +52,8 @@ int main(int argc, char **argv)
     float *query = malloc(embla_table_dim(table) * sizeof *query);
     if (!query) return 1;
     must(embla_lookup_rows(table, &row, 1, NULL, query));
-    const embla_near_options options = {.exclude = &row, .exclude_count = 1};
-    must(embla_near(table, query, 1, K, &options, found, &report));
+    const embla_near_options options = {.k = K, .exclude = &row, .exclude_count = 1};
+    must(embla_near(table, query, 1, &options, found, &report));
     print(vocab, word, found);
     printf("of %" PRId64 " rows, %" PRId64 " not finite\n", report.rows, report.nonfinite);
 
@@ -61,7 +61,9 @@ int main(int argc, char **argv)
         int64_t plus[] = {row_of(vocab, argc > 5 ? argv[3] : "king"),
                           row_of(vocab, argc > 5 ? argv[5] : "woman")};
         int64_t minus[] = {row_of(vocab, argc > 5 ? argv[4] : "man")};
-        must(embla_analogy(table, plus, 2, minus, 1, K, NULL, found, NULL));
+        const embla_analogy_question question = {
+            .plus = plus, .plus_count = 2, .minus = minus, .minus_count = 1};
+        must(embla_analogy(table, &question, &(embla_analogy_options){.k = K}, found, NULL));
         print(vocab, argc > 5 ? "the analogy" : "king - man + woman", found);
     }
 

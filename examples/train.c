@@ -24,12 +24,12 @@ static void print_near(const char *when, const embla_gpt *gpt)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
     const int64_t a = 0;
-    const embla_near_options options = {.rows = 26, .exclude = &a, .exclude_count = 1};
+    const embla_near_options options = {.k = 3, .rows = 26, .exclude = &a, .exclude_count = 1};
     const embla_table *table = embla_gpt_tokens(gpt);
     float row[DIM];
     embla_neighbour near[3];
     must(embla_lookup_rows(table, &a, 1, NULL, row));
-    must(embla_near(table, row, 1, 3, &options, near, NULL));
+    must(embla_near(table, row, 1, &options, near, NULL));
     printf("nearest to a, %s:", when);
     for (int i = 0; i < 3; i++) printf(" %c %.2f", letters[near[i].row], near[i].score);
     printf("\n");

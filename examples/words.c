@@ -63,8 +63,8 @@ int main(int argc, char **argv)
         const float *king = embla_table_row(table, rows[0]), *man = embla_table_row(table, rows[1]);
         query[k] = king[k] - man[k] + ((const float *)embla_table_row(table, rows[2]))[k];
     }
-    must(embla_near(table, query, 1, 1, &(embla_near_options){.exclude = rows, .exclude_count = 3},
-                    &best, NULL));
+    const embla_near_options near = {.k = 1, .exclude = rows, .exclude_count = 3};
+    must(embla_near(table, query, 1, &near, &best, NULL));
     printf("king - man + woman: %s\n",
            embla_vocab_word(embla_wordvec_vocab(words), (int32_t)best.row, NULL));
     embla_wordvec_free(words);

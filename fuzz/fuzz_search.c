@@ -130,7 +130,7 @@ static embla_status use_index(void)
     embla_status status = embla_index_open(path, encoder, corpus_path, &index);
     SAID(status);
     if (status != EMBLA_OK) return status;
-    embla_index_describe(index, &info);
+    PROMISE(embla_index_describe(index, &info) == EMBLA_OK);
     PROMISE(info.dim == 2 && info.rows >= 0 && info.stored);
     for (int64_t i = 0; i < info.rows; i++) use_line(index, i);
     PROMISE(!embla_index_line(index, info.rows, NULL, NULL));

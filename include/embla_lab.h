@@ -4,7 +4,7 @@
  *   model's sizes -> cost (parameters, bytes, operations)
  *   table -> near, analogy, eval      what its rows mean
  *   table -> health, spectrum, plane  what is wrong with it, and how it looks
- *   table -> graph -> layout, clusters  which rows belong together
+ *   table -> graph -> layout, communities  which rows belong together
  *   two tables -> diff                which rows differ
  *   checkpoint -> convert -> checkpoint in another format, with an account of every row
  *
@@ -24,19 +24,19 @@ extern "C" {
 
 /* The sizes of a model. 0 means that the model does not have this part. */
 typedef struct {
-    int64_t rows;              /* rows of the token table; at least 1 */
-    int64_t dim;               /* at least 1 */
-    int64_t positions;         /* rows of a learned position table */
-    int64_t layers;            /* layers of a GPT trunk: 12 * layers * dim^2 parameters */
-    int64_t trunk;             /* parameters outside the tables, if known; replaces layers */
-    int64_t ngram_rows;        /* rows of all hashed n-gram tables together */
-    int64_t ngram_dim;         /* dim of these tables */
-    int64_t ngram_scale_bytes; /* bytes of scales beside each of their rows */
-    int64_t ngram_per_token;   /* rows of these tables that one token looks up */
-    embla_dtype dtype;         /* of token table, positions, head and trunk; 0 means f32 */
-    embla_dtype ngram_dtype;   /* 0 means the same dtype */
-    bool untied;               /* the head is a separate table */
-    uint64_t reserved[4];      /* must be 0 */
+    int64_t rows;                 /* rows of the token table; at least 1 */
+    int64_t dim;                  /* at least 1 */
+    int64_t positions;            /* rows of a learned position table */
+    int64_t layers;               /* layers of a GPT trunk: 12 * layers * dim^2 parameters */
+    int64_t trunk;                /* parameters outside the tables, if known; replaces layers */
+    int64_t ngram_rows;           /* rows of all hashed n-gram tables together */
+    int64_t ngram_dim;            /* dim of these tables */
+    int64_t ngram_scale_bytes;    /* bytes of scales beside each of their rows */
+    int64_t ngram_rows_per_token; /* rows of these tables that one token looks up */
+    embla_dtype dtype;            /* of token table, positions, head and trunk; 0 means f32 */
+    embla_dtype ngram_dtype;      /* 0 means the same dtype */
+    bool untied;                  /* the head is a separate table */
+    uint64_t reserved[4];         /* must be 0 */
 } embla_cost_model;
 
 typedef struct {
@@ -114,6 +114,7 @@ EMBLA_API void embla_sketch_free(embla_sketch *sketch);
 EMBLA_API size_t embla_sketch_bytes(const embla_sketch *sketch);
 
 typedef struct {
+    size_t k;     /* nearest rows of each query; 0 means 10 */
     int64_t rows; /* search only the first `rows` rows; 0 means all */
     /* Rows to exclude: exclude_count row numbers for each query (count x exclude_count); -1
      * excludes none. */
@@ -127,7 +128,7 @@ typedef struct {
     embla_progress_fn progress; /* NULL means none; counts pairs of a row and a query; a call of
                                    less than 20 ms does not use it */
     void *context;              /* passed to progress */
-    uint64_t reserved[1];       /* must be 0 */
+    uint64_t reserved[4];       /* must be 0 */
 } embla_near_options;
 
 typedef struct {
@@ -136,14 +137,13 @@ typedef struct {
     uint64_t reserved[4];
 } embla_near_report;
 
-/* Finds the k nearest rows for each of count queries (count x dim), and writes them to out (count x
- * k), nearest first. The result is exact: scores are sums in double of exact products, and equal
- * scores are ordered by row number. It has the same bits for any number of threads and any engine.
- * Rows are decoded a few at a time. report may be NULL. EMBLA_ERR_ARGUMENT for a query that
- * contains a NaN or an infinity. */
+/* Finds the nearest rows for each of count queries (count x dim), and writes them to out (count x
+ * options.k), nearest first. The result is exact: scores are sums in double of exact products, and
+ * equal scores are ordered by row number. It has the same bits for any number of threads and any
+ * engine. Rows are decoded a few at a time. options and report may be NULL. EMBLA_ERR_ARGUMENT for
+ * a query that contains a NaN or an infinity. */
 EMBLA_API EMBLA_CHECKED embla_status embla_near(const embla_table *table, const float *queries,
-                                                size_t count, size_t k,
-                                                const embla_near_options *options,
+                                                size_t count, const embla_near_options *options,
                                                 embla_neighbour *out, embla_near_report *report);
 
 /* ---- analogy: king - man + woman ---- */
@@ -155,7 +155,15 @@ typedef enum {
         1 /* product of (1 + cosine) / 2 over plus, divided by that over minus */
 } embla_analogy_kind;
 
+/* plus[0] + plus[1] .. - minus[0] - minus[1] .. At most 16 rows each, and one at least together. */
 typedef struct {
+    const int64_t *plus, *minus;
+    size_t plus_count, minus_count;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_analogy_question;
+
+typedef struct {
+    size_t k;     /* answers; 0 means 10 */
     int64_t rows; /* as in embla_near_options */
     int threads;
     bool keep_words; /* allow rows of the question as answers */
@@ -163,12 +171,11 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_analogy_options;
 
-/* Finds the k rows that best answer plus[0] + plus[1] .. - minus[0] - minus[1] .., best first. plus
- * and minus have at most 16 rows each, and one at least together. report may be NULL.
- * EMBLA_ERR_RANGE for a row outside the table. */
-EMBLA_API EMBLA_CHECKED embla_status embla_analogy(const embla_table *table, const int64_t *plus,
-                                                   size_t plus_count, const int64_t *minus,
-                                                   size_t minus_count, size_t k,
+/* Finds the options.k rows that best answer a question, best first. options and report may be NULL.
+ * EMBLA_ERR_RANGE for a row outside the table. EMBLA_ERR_ARGUMENT if the rows of
+ * EMBLA_ANALOGY_COS_ADD add up to zero, as king - king does: any row would be an answer. */
+EMBLA_API EMBLA_CHECKED embla_status embla_analogy(const embla_table *table,
+                                                   const embla_analogy_question *question,
                                                    const embla_analogy_options *options,
                                                    embla_neighbour *out, embla_near_report *report);
 
@@ -255,6 +262,13 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_health_options;
 
+/* How rows are ranked by how little they were trained. */
+typedef enum {
+    EMBLA_HEALTH_RANKING_UNUSED =
+        1, /* cosine with the mean of unused rows; the table's mean is subtracted */
+    EMBLA_HEALTH_RANKING_NORM = 2 /* norm, the smallest first */
+} embla_health_ranking;
+
 enum { EMBLA_HEALTH_BINS = 48, EMBLA_HEALTH_QUANTILES = 9 };
 
 typedef struct {
@@ -273,12 +287,13 @@ typedef struct {
     /* Rows that nearly share a direction with more than about 1,000 groups and were not compared
      * with all of them. Such a row may belong to another group than is listed. */
     int64_t uncertain;
-    uint64_t reserved[3];
-} embla_health_summary;
+    embla_health_ranking ranked_by; /* how embla_health_ranked is ordered */
+    uint64_t reserved[4];
+} embla_health_info;
 
 /* Rows with one direction: their cosine with the first row of the group is above options.alike.
  * Duplicates are included. A row belongs to the group with the lowest first row, except for the
- * rows that embla_health_summary.uncertain counts. */
+ * rows that embla_health_info.uncertain counts. */
 typedef struct {
     int64_t count;
     const int64_t *rows; /* ascending */
@@ -287,25 +302,17 @@ typedef struct {
     uint64_t reserved[4];
 } embla_health_group;
 
-/* How rows are ranked by how little they were trained. */
-typedef enum {
-    EMBLA_HEALTH_RANKING_UNUSED =
-        1, /* cosine with the mean of unused rows; the table's mean is subtracted */
-    EMBLA_HEALTH_RANKING_NORM = 2 /* norm, the smallest first */
-} embla_health_ranking;
-
 /* Examines all rows. It reads the table twice, and compares rows of similar direction with each
  * other. A row is compared with at most 1,024 others, so the time does not grow with the square of
- * the rows; embla_health_summary.uncertain counts the rows that reach this limit. Numbers are read
+ * the rows; embla_health_info.uncertain counts the rows that reach this limit. Numbers are read
  * as floats; -0 equals 0. */
 EMBLA_API EMBLA_CHECKED embla_status embla_health_new(const embla_table *table,
                                                       const embla_health_options *options,
                                                       embla_health **out);
 EMBLA_API void embla_health_free(embla_health *health);
-/* Counts and statistics. The handle owns them. NULL for NULL. */
-EMBLA_API const embla_health_summary *embla_health_describe(const embla_health *health);
-/* How embla_health_ranked is ordered. */
-EMBLA_API embla_health_ranking embla_health_ranked_by(const embla_health *health);
+/* Counts and statistics. */
+EMBLA_API EMBLA_CHECKED embla_status embla_health_describe(const embla_health *health,
+                                                           embla_health_info *out);
 
 /* A row that repeats an earlier one. */
 typedef struct {
@@ -341,15 +348,17 @@ typedef struct {
     double stable_rank;       /* sum s^2 / largest s^2 */
     int64_t rank_50, rank_90; /* directions that explain 50 % and 90 % of sum s^2 */
     uint64_t reserved[4];
-} embla_spectrum_summary;
+} embla_spectrum_report;
 
-/* Writes the dim singular values of the table to singular, largest first. They are computed from
+/* Writes the dim singular values of the table to singular, largest first, and what they say to
+ * *report. They are computed from
  * the products of columns: values below about 1/3000 of the largest (apart from the mean row's own
  * part) are lost in rounding, and reported as 0. dim is at most 32,768. The bits are the same for
  * any number of threads, but depend on the engine and the instruction set. */
 EMBLA_API EMBLA_CHECKED embla_status embla_spectrum(const embla_table *table,
                                                     const embla_spectrum_options *options,
-                                                    double *singular, embla_spectrum_summary *out);
+                                                    double *singular,
+                                                    embla_spectrum_report *report);
 
 /* ---- plane: every row as a point ---- */
 
@@ -427,41 +436,44 @@ EMBLA_API EMBLA_CHECKED embla_status embla_layout(const embla_table *table,
                                                   const embla_layout_options *options, float *xy,
                                                   embla_layout_report *report);
 
-/* ---- clusters: rows that belong together ---- */
+/* ---- communities: rows that belong together ---- */
 
-typedef struct embla_clusters embla_clusters;
+typedef struct embla_communities embla_communities;
 
 typedef struct {
-    size_t most; /* number of clusters at most, 1 to 1,024; 0 means 24 */
+    size_t max_communities; /* 1 to 1,024; 0 means 24 */
     int threads;
     embla_progress_fn progress; /* NULL means none; counts rounds */
     void *context;              /* passed to progress */
     uint64_t reserved[4];       /* must be 0 */
-} embla_clusters_options;
+} embla_communities_options;
 
 typedef struct {
-    int64_t rows; /* rows in the cluster */
-    const int64_t
-        *central; /* rows with the largest sum of edge weights inside the cluster, largest first */
+    int64_t rows; /* rows in the community */
+    const int64_t *
+        central; /* rows with the largest sum of edge weights inside the community, largest first */
     size_t central_count; /* at most 16 */
     uint64_t reserved[4];
-} embla_cluster;
+} embla_community;
 
-/* Divides the rows of a graph into clusters: most edges of a row go to rows of its own cluster
+/* Divides the rows of a graph into communities: most edges of a row go to rows of its own community
  * (Louvain's method). It uses the 30 nearest rows of each row, of less than 600 rows fewer: a
- * twentieth, at least 10. A cluster of less than one row in
- * 1,000 joins the cluster to which it has the most edges beyond chance, and so does the smallest
+ * twentieth, at least 10. A community of less than one row in
+ * 1,000 joins the community to which it has the most edges beyond chance, and so does the smallest
  * one while there are too many. The bits are the same everywhere. */
-EMBLA_API EMBLA_CHECKED embla_status embla_clusters_new(const embla_graph *graph,
-                                                        const embla_clusters_options *options,
-                                                        embla_clusters **out);
-EMBLA_API void embla_clusters_free(embla_clusters *clusters);
-/* The *count clusters, largest first. The handle owns the array. */
-EMBLA_API const embla_cluster *embla_clusters_list(const embla_clusters *clusters, size_t *count);
-/* The cluster of each of *count rows, as an index into that list. -1 means none: the row has a NaN
- * or an infinity, or it has no edges to a cluster that is large enough. The handle owns the array.
+EMBLA_API EMBLA_CHECKED embla_status embla_communities_new(const embla_graph *graph,
+                                                           const embla_communities_options *options,
+                                                           embla_communities **out);
+EMBLA_API void embla_communities_free(embla_communities *communities);
+/* The *count communities, largest first. The handle owns the array. */
+EMBLA_API const embla_community *embla_communities_list(const embla_communities *communities,
+                                                        size_t *count);
+/* The community of each of *count rows, as an index into that list. -1 means none: the row has a
+ * NaN or an infinity, or it has no edges to a community that is large enough. The handle owns the
+ * array.
  */
-EMBLA_API const int32_t *embla_clusters_labels(const embla_clusters *clusters, size_t *count);
+EMBLA_API const int32_t *embla_communities_labels(const embla_communities *communities,
+                                                  size_t *count);
 
 /* ---- diff: two tables, row by row ---- */
 
@@ -485,7 +497,7 @@ typedef struct {
     double distance_mean; /* Euclidean, over changed finite rows; NaN if there are none */
     double cosine_mean;   /* over changed rows that have a cosine; NaN if there are none */
     uint64_t reserved[4];
-} embla_diff_summary;
+} embla_diff_info;
 
 typedef struct {
     int64_t row, other;
@@ -502,8 +514,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_diff_new(const embla_table *first,
                                                     const embla_diff_options *options,
                                                     embla_diff **out);
 EMBLA_API void embla_diff_free(embla_diff *diff);
-/* Counts and statistics. The handle owns them. NULL for NULL. */
-EMBLA_API const embla_diff_summary *embla_diff_describe(const embla_diff *diff);
+/* Counts and statistics. */
+EMBLA_API EMBLA_CHECKED embla_status embla_diff_describe(const embla_diff *diff,
+                                                         embla_diff_info *out);
 /* The *count changed rows, the farthest first. The handle owns the array. */
 EMBLA_API const embla_diff_row *embla_diff_rows(const embla_diff *diff, size_t *count);
 
@@ -555,6 +568,16 @@ EMBLA_API EMBLA_CHECKED embla_status embla_convert(const embla_checkpoint *check
                                                    embla_account **out);
 EMBLA_API void embla_account_free(embla_account *account);
 
+/* The new file. */
+typedef struct {
+    const char *format;
+    int64_t bytes;
+    uint64_t reserved[4];
+} embla_account_info;
+
+EMBLA_API EMBLA_CHECKED embla_status embla_account_describe(const embla_account *account,
+                                                            embla_account_info *out);
+
 /* What happened to one tensor. */
 typedef struct {
     const char *name, *new_name; /* new_name is NULL if the tensor was left out */
@@ -579,9 +602,6 @@ EMBLA_API const embla_account_line *embla_account_lines(const embla_account *acc
 /* *count sentences about other things worth knowing ("3 words had spaces: written as #row").
  * The handle owns the array. */
 EMBLA_API const char *const *embla_account_notes(const embla_account *account, size_t *count);
-/* The format and the bytes of the new file. */
-EMBLA_API const char *embla_account_format(const embla_account *account);
-EMBLA_API int64_t embla_account_bytes(const embla_account *account);
 /* The name of the n-th format that can be written; NULL past the last. */
 EMBLA_API const char *embla_convert_format_name(size_t n);
 

@@ -114,7 +114,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_index_open(const char *path,
  * EMBLA_ERR_FORMAT if it is damaged or not an index. */
 EMBLA_API EMBLA_CHECKED embla_status embla_index_verify(const char *path);
 EMBLA_API void embla_index_free(embla_index *index);
-EMBLA_API void embla_index_describe(const embla_index *index, embla_index_info *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_index_describe(const embla_index *index,
+                                                          embla_index_info *out);
 /* The text of a row: *length bytes, without a 0 after them. *number (may be NULL) gets the number
  * of the line, from 1. NULL if there is no such row. It is valid as long as the index. */
 EMBLA_API const char *embla_index_line(const embla_index *index, int64_t row, size_t *length,
@@ -126,7 +127,7 @@ typedef struct {
     embla_progress_fn
         progress;         /* of the texts (embla_encode_options), then of embla_near_options */
     void *context;        /* passed to progress */
-    uint64_t reserved[2]; /* must be 0 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_search_options;
 
 /* Finds the k lines whose vectors have the largest cosines with those of each of `count` texts, and

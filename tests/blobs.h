@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables whose clusters are known: rows around a few directions, row i around direction i % blobs.
+/* Tables whose communities are known: rows around a few directions, row i around direction i %
+ * blobs.
  */
 #ifndef EMBLA_TESTS_BLOBS_H
 #define EMBLA_TESTS_BLOBS_H

@@ -53,6 +53,18 @@ static void slow(const embla_table *table, const embla_analogy_options *o, const
     }
 }
 
+static embla_status ask(const embla_table *table, const int64_t *plus, size_t plus_count,
+                        const int64_t *minus, size_t minus_count, size_t k,
+                        const embla_analogy_options *options, embla_neighbour *out,
+                        embla_near_report *report)
+{
+    const embla_analogy_question question = {
+        .plus = plus, .plus_count = plus_count, .minus = minus, .minus_count = minus_count};
+    embla_analogy_options asked = options ? *options : (embla_analogy_options){0};
+    asked.k = k;
+    return embla_analogy(table, &question, &asked, out, report);
+}
+
 static void both_kinds_as_by_their_formulas(void **state)
 {
     enum { K = 9 };
@@ -87,8 +99,7 @@ static void both_kinds_as_by_their_formulas(void **state)
             rows[0] = s == 3 ? 12 : (int64_t)check_below(&seed, 4); /* a row of zeros too */
             if (s == 0) rows[0] = 2;
             slow(table, &options, rows, plus, plus + minus, K, wanted);
-            assert_ok(
-                embla_analogy(table, rows, plus, rows + plus, minus, K, &options, got, &report));
+            assert_ok(ask(table, rows, plus, rows + plus, minus, K, &options, got, &report));
             for (size_t i = 0; i < K; i++) {
                 assert_int_equal(got[i].row, wanted[i].row);
                 assert_true(got[i].score == wanted[i].score);
@@ -96,6 +107,31 @@ static void both_kinds_as_by_their_formulas(void **state)
             assert_int_equal(report.rows, options.rows ? 5 : ROWS);
             assert_int_equal(report.nonfinite, options.rows ? 0 : 1);
         }
+    embla_table_free(table);
+}
+
+/* king - king, and a row of zeros, have no direction: any row would be an answer. */
+static void a_sum_of_zero_is_refused(void **state)
+{
+    const int64_t rows[] = {3, 5, 3, 5};
+    float twice[DIM], zero[DIM] = {0};
+    embla_neighbour out[2] = {{.row = 77}}, before[2];
+    const embla_analogy_options multiply = {.kind = EMBLA_ANALOGY_COS_MUL};
+    (void)state;
+    memcpy(before, out, sizeof out);
+    embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 7);
+    assert_status(ask(table, rows, 1, rows, 1, 2, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("zero");
+    assert_status(ask(table, rows, 2, rows + 2, 2, 2, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_lookup_rows(table, rows, 1, NULL, twice));
+    for (size_t i = 0; i < DIM; i++) twice[i] *= 2.0f; /* the same direction */
+    assert_ok(embla_table_write(table, 5, 1, twice));
+    assert_status(ask(table, rows, 1, rows + 1, 1, 2, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_table_write(table, 5, 1, zero));
+    assert_status(ask(table, rows + 1, 1, NULL, 0, 2, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_memory_equal(out, before, sizeof out);
+    assert_ok(ask(table, rows, 1, rows, 1, 2, &multiply, out, NULL));
+    assert_ok(ask(table, rows, 2, NULL, 0, 2, NULL, out, NULL));
     embla_table_free(table);
 }
 
@@ -108,29 +144,27 @@ static void what_cannot_be_right_is_refused(void **state)
     embla_table *table = check_table(EMBLA_F32, 5, DIM, 1);
     memset(out, 0x5a, sizeof out);
     memcpy(before, out, sizeof out);
-    assert_status(embla_analogy(NULL, rows, 1, NULL, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_analogy(table, rows, 1, NULL, 0, 1, NULL, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_analogy(table, rows, 0, rows, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_analogy(table, rows, 1, rows, 1, 0, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_analogy(table, NULL, 1, rows, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_analogy(table, rows, 17, rows, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(NULL, rows, 1, NULL, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(table, rows, 1, NULL, 0, 1, NULL, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(table, rows, 0, rows, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_analogy(table, NULL, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_string_equal(embla_error(), "embla_analogy: question is NULL");
+    assert_status(ask(table, NULL, 1, rows, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(table, rows, 17, rows, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("17");
-    assert_status(embla_analogy(table, rows, 1, rows, 17, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(table, rows, 1, rows, 17, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        assert_status(embla_analogy(table, wrong[i], 1, rows, 1, 1, NULL, out, NULL),
-                      EMBLA_ERR_RANGE);
+        assert_status(ask(table, wrong[i], 1, rows, 1, 1, NULL, out, NULL), EMBLA_ERR_RANGE);
         assert_error_has("plus[0]");
-        assert_status(embla_analogy(table, rows, 1, wrong[i], 1, 1, NULL, out, NULL),
-                      EMBLA_ERR_RANGE);
+        assert_status(ask(table, rows, 1, wrong[i], 1, 1, NULL, out, NULL), EMBLA_ERR_RANGE);
         assert_error_has("minus[0]");
     }
     const embla_analogy_options odd[] = {
         {.rows = -1}, {.threads = -2}, {.kind = (embla_analogy_kind)2}};
     for (size_t i = 0; i < COUNT_OF(odd); i++)
-        assert_status(embla_analogy(table, rows, 1, rows, 1, 1, &odd[i], out, NULL),
-                      EMBLA_ERR_ARGUMENT);
+        assert_status(ask(table, rows, 1, rows, 1, 1, &odd[i], out, NULL), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_table_write(table, 1, 1, bad));
-    assert_status(embla_analogy(table, rows, 2, NULL, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(ask(table, rows, 2, NULL, 0, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("row 1 ");
     assert_memory_equal(out, before, sizeof out);
     embla_table_free(table);
@@ -147,8 +181,7 @@ static void every_allocation_may_fail(void **state)
         size_t at = 1, live = embla_mem_live();
         for (;; at++) {
             embla_mem_fail(at, false);
-            embla_status status =
-                embla_analogy(table, rows, 2, rows + 2, 1, 2, &options, out, NULL);
+            embla_status status = ask(table, rows, 2, rows + 2, 1, 2, &options, out, NULL);
             embla_mem_fail(0, false);
             assert_int_equal(embla_mem_live(), live);
             if (status == EMBLA_OK) break;
@@ -179,7 +212,7 @@ static void assert_known(const embla_table *table, const embla_vocab *vocab, con
         assert_ok(embla_vocab_find(vocab, words[i], strlen(words[i]), &token));
         rows[i] = token;
     }
-    assert_ok(embla_analogy(table, rows, 2, rows + 2, 1, 3, NULL, out, NULL));
+    assert_ok(ask(table, rows, 2, rows + 2, 1, 3, NULL, out, NULL));
     for (size_t i = 0; i < 3 && k->scores[i] > 0.0; i++) {
         assert_string_equal(embla_vocab_word(vocab, (int32_t)out[i].row, NULL), k->answers[i]);
         assert_near(out[i].score, k->scores[i], 0.0005);
@@ -210,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_kinds_as_by_their_formulas),
+        cmocka_unit_test(a_sum_of_zero_is_refused),
         cmocka_unit_test(what_cannot_be_right_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(glove_50k),

@@ -225,8 +225,8 @@ static void sizes_that_are_missing_or_negative_are_refused(void **state)
         {.rows = 4, .dim = 4, .layers = -1},
         {.rows = 4, .dim = 4, .trunk = -1},
         {.rows = 4, .dim = 4, .ngram_rows = -1},
-        {.rows = 4, .dim = 4, .ngram_rows = 9, .ngram_dim = 0, .ngram_per_token = 1},
-        {.rows = 4, .dim = 4, .ngram_rows = 9, .ngram_dim = 9, .ngram_per_token = 0},
+        {.rows = 4, .dim = 4, .ngram_rows = 9, .ngram_dim = 0, .ngram_rows_per_token = 1},
+        {.rows = 4, .dim = 4, .ngram_rows = 9, .ngram_dim = 9, .ngram_rows_per_token = 0},
         {.rows = 4, .dim = 4, .ngram_scale_bytes = -1},
         {.rows = 4, .dim = 4, .layers = 1, .trunk = 1},
         {.rows = 4, .dim = 4, .dtype = (embla_dtype)99},
@@ -239,7 +239,7 @@ static void sizes_that_are_missing_or_negative_are_refused(void **state)
                               .dim = 32,
                               .ngram_rows = 4,
                               .ngram_dim = 33,
-                              .ngram_per_token = 1,
+                              .ngram_rows_per_token = 1,
                               .ngram_dtype = EMBLA_Q4_0},
            EMBLA_ERR_SHAPE);
 }
@@ -258,13 +258,13 @@ static void sizes_that_64_bits_do_not_hold_are_refused(void **state)
         {.rows = 1, .dim = 1, .trunk = giant},
         {.rows = giant / 2, .dim = 1, .untied = true, .positions = 2, .dtype = EMBLA_I8}, /* sum */
         {.rows = giant, .dim = 1, .trunk = 1, .dtype = EMBLA_I8},
-        {.rows = 1, .dim = 1, .ngram_rows = big, .ngram_dim = big, .ngram_per_token = 1},
-        {.rows = 1, .dim = 1, .ngram_rows = 1, .ngram_dim = 8, .ngram_per_token = giant},
+        {.rows = 1, .dim = 1, .ngram_rows = big, .ngram_dim = big, .ngram_rows_per_token = 1},
+        {.rows = 1, .dim = 1, .ngram_rows = 1, .ngram_dim = 8, .ngram_rows_per_token = giant},
         {.rows = 1,
          .dim = 1,
          .ngram_rows = 1,
          .ngram_dim = 8,
-         .ngram_per_token = 1,
+         .ngram_rows_per_token = 1,
          .ngram_scale_bytes = giant},
     };
     (void)state;

@@ -235,11 +235,13 @@ static void the_answer_is_that_of_embla_analogy(void **state)
             int64_t q[3];
             embla_neighbour answer;
             embla_eval *eval = NULL;
-            embla_analogy_options how = {.kind = (embla_analogy_kind)kind};
+            embla_analogy_options how = {.k = 1, .kind = (embla_analogy_kind)kind};
             embla_eval_options options = {.kind = (embla_analogy_kind)kind};
             for (int k = 0; k < 3; k++) q[k] = (int64_t)check_below(&seed, 50);
             int64_t plus[] = {q[1], q[2]};
-            assert_ok(embla_analogy(w.table, plus, 2, &q[0], 1, 1, &how, &answer, NULL));
+            const embla_analogy_question question = {
+                .plus = plus, .plus_count = 2, .minus = &q[0], .minus_count = 1};
+            assert_ok(embla_analogy(w.table, &question, &how, &answer, NULL));
             (void)snprintf(text, sizeof text, "w%d w%d w%d w%d\n", (int)q[0], (int)q[1], (int)q[2],
                            (int)answer.row);
             assert_ok(

@@ -100,7 +100,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void compare_norms(const embla_health_summary *s, const plain *p)
+static embla_health_info info_of(const embla_health *health)
+{
+    embla_health_info info;
+    assert_ok(embla_health_describe(health, &info));
+    return info;
+}
+
+static void compare_norms(const embla_health_info *s, const plain *p)
 {
     static const double shares[] = {0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999};
     double *sorted = malloc(((size_t)p->rows + 1) * sizeof *sorted);
@@ -166,7 +173,7 @@ static double plain_distance(const plain *p, int64_t row)
     return (double)sqrtl(sum);
 }
 
-static void compare_mean(const embla_health_summary *s, const plain *p)
+static void compare_mean(const embla_health_info *s, const plain *p)
 {
     long double length = 0, sum = 0, squares = 0;
     for (size_t k = 0; k < p->dim; k++) length += p->mean[k] * p->mean[k];
@@ -181,7 +188,7 @@ static void compare_mean(const embla_health_summary *s, const plain *p)
 
 static void compare_summary(const embla_table *table, const embla_health *health)
 {
-    const embla_health_summary *s = embla_health_describe(health);
+    const embla_health_info info = info_of(health), *s = &info;
     plain p = plain_of(table);
     size_t zero = 0, nonfinite = 0, zeros, nonfinites;
     const int64_t *zero_rows = embla_health_zero(health, &zeros);
@@ -216,7 +223,7 @@ static void compare_ranking(const embla_table *table, const embla_health *health
     long double *to = calloc(p.dim, sizeof *to), length = 0;
     double last = INFINITY;
     assert_non_null(to);
-    assert_int_equal(embla_health_ranked_by(health), EMBLA_HEALTH_RANKING_UNUSED);
+    assert_int_equal(info_of(health).ranked_by, EMBLA_HEALTH_RANKING_UNUSED);
     size_t unused_count, ranked_count;
     const int64_t *taken = embla_health_unused(health, &unused_count);
     const embla_neighbour *ranked = embla_health_ranked(health, &ranked_count);
@@ -254,7 +261,7 @@ static void compare_norm_ranking(const embla_table *table, const embla_health *h
     size_t unused_count, ranked_count;
     const embla_neighbour *ranked = embla_health_ranked(health, &ranked_count);
     (void)embla_health_unused(health, &unused_count);
-    assert_int_equal(embla_health_ranked_by(health), EMBLA_HEALTH_RANKING_NORM);
+    assert_int_equal(info_of(health).ranked_by, EMBLA_HEALTH_RANKING_NORM);
     assert_int_equal(unused_count, 0);
     assert_int_equal(ranked_count, p.finite);
     for (int64_t n = 0; n < p.finite; n++) {
@@ -321,7 +328,7 @@ static void duplicates_and_groups_are_named(void **state)
         assert_int_equal(copies[n++].original, row % 50 == 7 ? 0 : 8);
     }
     assert_int_equal(copy_count, n);
-    assert_int_equal(embla_health_describe(health)->duplicates, n);
+    assert_int_equal(info_of(health).duplicates, n);
     assert_int_equal(group_count(health), 1);
     g = group_at(health, 0);
     assert_int_equal(g.count, n + 2); /* and rows 0 and 8 */
@@ -372,7 +379,7 @@ static void unused_rows_that_are_given_come_before_padding(void **state)
     (void)state;
     embla_health *health = health_of(table, options);
     compare_ranking(table, health, used, 3); /* 20 is zeros, 40 holds a NaN */
-    assert_int_equal(embla_health_describe(health)->padding, 50);
+    assert_int_equal(info_of(health).padding, 50);
     embla_health_free(health);
     options = (embla_health_options){.tokens = 650};
     for (int64_t row = 651; row < ROWS; row++) padding[count++] = row; /* 650 is zeros */
@@ -406,7 +413,7 @@ static void without_unused_rows_the_norm_ranks(void **state)
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         embla_health *health = health_of(table, options[i]);
         compare_norm_ranking(table, health);
-        assert_int_equal(embla_health_describe(health)->padding, i == 1 ? 4 : 0);
+        assert_int_equal(info_of(health).padding, i == 1 ? 4 : 0);
         embla_health_free(health);
     }
     memcpy(values + 30 * D, values + 4 * D, D * sizeof *values); /* three will do */
@@ -427,7 +434,7 @@ static void in_few_dims_a_shared_direction_is_no_sign(void **state)
         embla_table *table = view(6, dim, values);
         embla_health *health = health_of(table, (embla_health_options){0});
         assert_int_equal(group_count(health), 1);
-        assert_int_equal(embla_health_ranked_by(health),
+        assert_int_equal(info_of(health).ranked_by,
                          dim < 8 ? EMBLA_HEALTH_RANKING_NORM : EMBLA_HEALTH_RANKING_UNUSED);
         embla_health_free(health);
         embla_table_free(table);
@@ -476,7 +483,7 @@ static void a_table_that_is_all_one_row_ranks_by_norm(void **state)
     for (int i = 0; i < N * D; i++) values[i] = 0.1f * (float)(i % D + 1);
     embla_table *table = view(N, D, values);
     embla_health *health = health_of(table, (embla_health_options){0});
-    const embla_health_summary *s = embla_health_describe(health);
+    const embla_health_info info = info_of(health), *s = &info;
     assert_int_equal(s->duplicates, N - 1);
     assert_int_equal(s->norm_bins[0], N);
     assert_near(s->anisotropy, 1, 1e-12);
@@ -518,8 +525,8 @@ static void the_same_bits_for_any_number_of_threads(void **state)
     for (int threads = 2; threads < 9; threads += 3) {
         embla_health *many =
             health_of(table, (embla_health_options){.threads = threads, .tokens = TOKENS});
-        assert_memory_equal(embla_health_describe(one), embla_health_describe(many),
-                            sizeof(embla_health_summary));
+        const embla_health_info x = info_of(one), y = info_of(many);
+        assert_memory_equal(&x, &y, sizeof x);
         size_t count, same;
         const embla_neighbour *a = embla_health_ranked(one, &count);
         const embla_neighbour *b = embla_health_ranked(many, &same);
@@ -572,7 +579,9 @@ static void no_health_answers_nothing(void **state)
     size_t count = 77;
     (void)state;
     embla_health_free(NULL);
-    assert_null(embla_health_describe(NULL));
+    embla_health_info info;
+    assert_status(embla_health_describe(NULL, &info), EMBLA_ERR_ARGUMENT);
+    assert_string_equal(embla_error(), "embla_health_describe: health is NULL");
     assert_null(embla_health_groups(NULL, &count));
     assert_int_equal(count, 0);
     assert_null(embla_health_ranked(NULL, &count));

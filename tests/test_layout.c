@@ -3,6 +3,7 @@
  * nearest on the plane, beside PCA.
  */
 #include "engine.h"
+#include "nearest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,9 +35,8 @@ static void a_graph_has_the_nearest_rows(void **state)
         embla_neighbour wanted[K];
         const embla_neighbour *found = embla_graph_near(graph, i, &count);
         check_row(table, i, row);
-        assert_ok(embla_near(table, row, 1, K,
-                             &(embla_near_options){.exclude = &i, .exclude_count = 1}, wanted,
-                             NULL));
+        assert_ok(nearest(table, row, 1, K,
+                          &(embla_near_options){.exclude = &i, .exclude_count = 1}, wanted, NULL));
         assert_int_equal(count, K);
         assert_memory_equal(found, wanted, sizeof wanted);
     }

@@ -4,6 +4,7 @@
  * of kernels and the number of queries.
  */
 #include "check.h"
+#include "nearest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,6 +68,15 @@ static void slow(const embla_table *table, const float *query, size_t k,
     free(all);
 }
 
+static embla_status nearest_by(embla_near_way way, const embla_table *table, const float *queries,
+                               size_t count, size_t k, const embla_near_options *options,
+                               embla_neighbour *out, embla_near_report *report,
+                               embla_near_ways *ways)
+{
+    const embla_near_options asked = nearest_options(options, k);
+    return embla_near_by(way, table, queries, count, &asked, out, report, ways);
+}
+
 static void assert_same(const embla_neighbour *got, const embla_neighbour *wanted, size_t n,
                         const char *what)
 {
@@ -100,8 +110,8 @@ static size_t compare(const embla_table *table, const float *queries, size_t cou
                 (void)snprintf(what, sizeof what, "%s, way %d, %d threads",
                                embla_measure_name(options.measure), way, options.threads);
                 memset(got, 0xff, count * k * sizeof *got);
-                assert_ok(embla_near_by((embla_near_way)way, table, queries, count, k, &options,
-                                        got, &report, &ways));
+                assert_ok(nearest_by((embla_near_way)way, table, queries, count, k, &options, got,
+                                     &report, &ways));
                 assert_same(got, wanted, count * k, what);
                 assert_int_equal(report.nonfinite, nonfinite);
                 settled = ways.by_product;
@@ -288,7 +298,7 @@ static void what_overflows_in_float_is_not_lost(void **state)
     embla_near_options options = {.measure = EMBLA_MEASURE_DOT};
     embla_neighbour out[COUNT];
     assert_ok(
-        embla_near_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, 1, &options, out, NULL, NULL));
+        nearest_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, 1, &options, out, NULL, NULL));
     for (size_t i = 0; i < COUNT; i++) assert_int_equal(out[i].row, 123);
     compare(table, queries, COUNT, 3, (embla_near_options){0});
     embla_table_free(table);
@@ -331,13 +341,13 @@ static void more_queries_than_one_pass_takes(void **state)
     for (size_t i = 0; i < COUNT; i++) exclude[i] = (int64_t)(i * 8);
     embla_near_options options = {.exclude = exclude, .exclude_count = 1, .threads = 1};
     assert_ok(
-        embla_near_by(EMBLA_NEAR_BY_SCAN, table, queries, COUNT, K, &options, by_scan, NULL, NULL));
+        nearest_by(EMBLA_NEAR_BY_SCAN, table, queries, COUNT, K, &options, by_scan, NULL, NULL));
     assert_ok(
-        embla_near_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, K, &options, out, NULL, &ways));
+        nearest_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, K, &options, out, NULL, &ways));
     assert_same(out, by_scan, COUNT * K, "several passes");
     options.rows = 20; /* nothing is dropped: nothing is asked again */
-    assert_ok(embla_near_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, 20, &options, out, NULL,
-                            &ways));
+    assert_ok(
+        nearest_by(EMBLA_NEAR_BY_PRODUCT, table, queries, COUNT, 20, &options, out, NULL, &ways));
     assert_int_equal(ways.again, 0);
     free(by_scan);
     free(out);
@@ -391,7 +401,7 @@ static void rows_to_leave_out_are_not_found(void **state)
     (void)state;
     embla_table *table = check_table(EMBLA_F16, 800, 40, 12);
     float *queries = make_queries(table, COUNT, 13);
-    assert_ok(embla_near(table, queries, COUNT, 1, NULL, first, NULL));
+    assert_ok(nearest(table, queries, COUNT, 1, NULL, first, NULL));
     for (size_t i = 0; i < COUNT; i++) { /* the best, none, and one that is no row */
         exclude[i * OUT] = i % 2 ? -1 : first[i].row;
         exclude[i * OUT + 1] = i % 5 ? 800 + (int64_t)i : INT64_MIN;
@@ -418,11 +428,11 @@ static void many_queries_go_by_products(void **state)
     assert_true(by_scan && out);
     for (int measure = EMBLA_MEASURE_COSINE; measure <= EMBLA_MEASURE_EUCLIDEAN; measure++) {
         embla_near_options options = {.measure = (embla_measure)measure};
-        assert_ok(embla_near_by(EMBLA_NEAR_BY_SCAN, table, queries, 300, 10, &options, by_scan,
-                                NULL, &ways));
+        assert_ok(nearest_by(EMBLA_NEAR_BY_SCAN, table, queries, 300, 10, &options, by_scan, NULL,
+                             &ways));
         assert_int_equal(ways.by_product + ways.again, 0);
         assert_ok(
-            embla_near_by(EMBLA_NEAR_CHOOSE, table, queries, 300, 10, &options, out, NULL, &ways));
+            nearest_by(EMBLA_NEAR_CHOOSE, table, queries, 300, 10, &options, out, NULL, &ways));
         assert_same(out, by_scan, 300 * 10, "products");
         /* one unit for all distances: of queries of other lengths only the longest are settled */
         if (ways.by_product + ways.again > 0)
@@ -445,34 +455,30 @@ static void what_cannot_be_right_is_refused(void **state)
     embla_table *table = check_table(EMBLA_F32, 5, 4, 1);
     memset(out, 0x5a, sizeof out);
     memcpy(before, out, sizeof out);
-    assert_status(embla_near(NULL, query[0], 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_near(table, NULL, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(nearest(NULL, query[0], 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(nearest(table, NULL, 1, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("queries");
-    assert_status(embla_near(table, query[0], 1, 1, NULL, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(nearest(table, query[0], 1, 1, NULL, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out");
-    assert_status(embla_near(table, query[0], 1, 0, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_near(table, query[0], 2, SIZE_MAX / 2, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
-    assert_status(embla_near(table, query[0], SIZE_MAX / 8, 1, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
+    assert_status(nearest(table, query[0], 2, SIZE_MAX / 2, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(nearest(table, query[0], SIZE_MAX / 8, 1, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     const embla_near_options wrong[] = {{.rows = -1},
                                         {.threads = -1},
                                         {.measure = (embla_measure)3},
                                         {.measure = (embla_measure)-1},
                                         {.exclude_count = 1}};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        assert_status(embla_near(table, query[0], 1, 1, &wrong[i], out, &report),
-                      EMBLA_ERR_ARGUMENT);
+        assert_status(nearest(table, query[0], 1, 1, &wrong[i], out, &report), EMBLA_ERR_ARGUMENT);
     const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         query[1][2] = bad[i];
-        assert_status(embla_near(table, query[0], 2, 2, NULL, out, &report), EMBLA_ERR_ARGUMENT);
+        assert_status(nearest(table, query[0], 2, 2, NULL, out, &report), EMBLA_ERR_ARGUMENT);
         assert_error_has("query 1");
         assert_error_has("value 2");
     }
     assert_memory_equal(out, before, sizeof out);
     assert_int_equal(report.rows, -5);
-    assert_ok(embla_near(table, NULL, 0, 3, NULL, NULL, &report)); /* nothing asked */
+    assert_ok(nearest(table, NULL, 0, 3, NULL, NULL, &report)); /* nothing asked */
     assert_int_equal(report.rows, 5);
     assert_string_equal(embla_measure_name(EMBLA_MEASURE_EUCLIDEAN), "euclidean");
     assert_null(embla_measure_name((embla_measure)3));
@@ -488,7 +494,7 @@ static void every_allocation_may_fail(void **state)
     for (size_t i = 0; i < 200 * 32; i++) values[i] = i < 100 * 32 ? 1.0f : (float)(i % 37);
     embla_table *table = table_of(values, 200, 32); /* equal rows: some queries asked again */
     float *queries = make_queries(table, COUNT, 3);
-    assert_ok(embla_near(table, queries, COUNT, K, NULL, wanted, NULL));
+    assert_ok(nearest(table, queries, COUNT, K, NULL, wanted, NULL));
     for (int way = EMBLA_NEAR_BY_SCAN; way <= EMBLA_NEAR_BY_PRODUCT; way++)
         for (int forever = 0; forever < 2; forever++) {
             size_t failures = 0;
@@ -498,8 +504,8 @@ static void every_allocation_may_fail(void **state)
                 memset(out, 0x5a, sizeof out);
                 memcpy(before, out, sizeof out);
                 embla_mem_fail(at, forever == 1);
-                embla_status status = embla_near_by((embla_near_way)way, table, queries, COUNT, K,
-                                                    NULL, out, &report, NULL);
+                embla_status status = nearest_by((embla_near_way)way, table, queries, COUNT, K,
+                                                 NULL, out, &report, NULL);
                 embla_mem_fail(0, false);
                 assert_int_equal(embla_mem_live(), live);
                 if (status == EMBLA_OK) break;
@@ -539,7 +545,7 @@ static void search_in_child(embla_dtype dtype, size_t dim, size_t count, int pip
     check_fill(3, count * dim, queries);
     long before = peak_kib();
     const embla_near_options two = {.threads = 2}; /* each has a tile of its own */
-    if (embla_near(table, queries, count, 10, &two, out, NULL) != EMBLA_OK) _exit(3);
+    if (nearest(table, queries, count, 10, &two, out, NULL) != EMBLA_OK) _exit(3);
     long more = peak_kib() - before;
     _exit(write(pipe_end, &more, sizeof more) == sizeof more ? 0 : 4);
 }

@@ -60,27 +60,29 @@ static void the_lab_refuses_them(void **state)
     embla_health *health = NULL;
     embla_diff *diff = NULL;
     embla_graph *graph = NULL;
-    embla_clusters *clusters = NULL;
+    embla_communities *communities = NULL;
     embla_neighbour near[1];
     embla_sketch *sketch = NULL;
     embla_cost cost;
     const int64_t row = 1;
+    const embla_analogy_question question = {.plus = &row, .plus_count = 1};
     float xy[8], query[8] = {1};
     double singular[8];
-    embla_spectrum_summary spectrum;
+    embla_spectrum_report spectrum;
     (void)state;
     REFUSED(embla_cost_model, embla_cost_compute(&options, &cost));
-    REFUSED(embla_near_options, embla_near(table, query, 1, 1, &options, near, NULL));
+    REFUSED(embla_near_options, embla_near(table, query, 1, &options, near, NULL));
     REFUSED(embla_sketch_options, embla_sketch_new(table, &options, &sketch));
-    REFUSED(embla_analogy_options, embla_analogy(table, &row, 1, NULL, 0, 1, &options, near, NULL));
+    REFUSED(embla_analogy_options, embla_analogy(table, &question, &options, near, NULL));
+    REFUSED(embla_analogy_question, embla_analogy(table, &options, NULL, near, NULL));
     REFUSED(embla_health_options, embla_health_new(table, &options, &health));
     REFUSED(embla_spectrum_options, embla_spectrum(table, &options, singular, &spectrum));
     REFUSED(embla_plane_options, embla_plane(table, &options, xy, NULL));
     REFUSED(embla_graph_options, embla_graph_new(table, &options, &graph));
     REFUSED(embla_layout_options, embla_layout(table, graph, &options, xy, NULL));
-    REFUSED(embla_clusters_options, embla_clusters_new(graph, &options, &clusters));
+    REFUSED(embla_communities_options, embla_communities_new(graph, &options, &communities));
     REFUSED(embla_diff_options, embla_diff_new(table, table, &options, &diff));
-    assert_true(!health && !diff && !graph && !clusters);
+    assert_true(!health && !diff && !graph && !communities);
     embla_table_free(table);
 }
 

@@ -548,7 +548,7 @@ static void what_is_wrong_is_refused(void **state)
     assert_status(embla_scatter_plan_rows(scatter, rows, 2, NULL), EMBLA_ERR_RANGE);
     assert_error_has("row -1 at index 1");
     assert_status(embla_scatter_plan(scatter, NULL, 2, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("2 tokens, but the list of tokens or rows is NULL");
+    assert_error_has("tokens is NULL, but its count is 2");
     assert_status(embla_scatter_plan_rows(scatter, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     const struct {
         embla_scatter_options options;
@@ -562,7 +562,7 @@ static void what_is_wrong_is_refused(void **state)
         {{.frozen = {.below = 5}},
          EMBLA_ERR_RANGE,
          "rows below 5 are to be frozen, but the table has 4"},
-        {{.frozen = {.count = 3}}, EMBLA_ERR_ARGUMENT, "3 frozen rows"},
+        {{.frozen = {.count = 3}}, EMBLA_ERR_ARGUMENT, "frozen.rows is NULL, but frozen.count is 3"},
         {{.frozen = {.rows = frozen, .count = 2}},
          EMBLA_ERR_RANGE,
          "frozen row 4 at index 1 is out of range: the table has 4"},
@@ -594,9 +594,9 @@ static void sums_that_cannot_be_are_refused(void **state)
     assert_status(embla_scatter_sum(NULL, gradients, 1, &out), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_add(NULL, gradients, 1, &out), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_sum(scatter, NULL, 1, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("2 gradients");
+    assert_error_has("gradients is NULL, but its count is 2");
     assert_status(embla_scatter_sum(scatter, gradients, 1, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("1 rows to write");
+    assert_error_has("out is NULL, but its count is 1");
     assert_status(embla_scatter_add(scatter, gradients, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_scatter_sum(scatter, gradients, 0, &out), EMBLA_ERR_ARGUMENT);
     assert_error_has("dim is 0");

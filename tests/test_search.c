@@ -317,7 +317,7 @@ static void an_index_finds_lines_and_is_the_same_from_its_file(void **state)
         embla_index_info info;
         const embla_index_options options = {.dtype = dtypes[i]};
         assert_ok(embla_index_new(p.encoder, p.corpus, &options, &index));
-        embla_index_describe(index, &info);
+        assert_ok(embla_index_describe(index, &info));
         assert_int_equal(info.lines, LINES);
         assert_int_equal(info.rows, KEPT);
         assert_int_equal(info.dim, DIM);
@@ -327,7 +327,7 @@ static void an_index_finds_lines_and_is_the_same_from_its_file(void **state)
         check_answers(&p, index);
         assert_ok(embla_index_write(index, p.index));
         assert_ok(embla_index_open(p.index, p.encoder, p.corpus, &stored));
-        embla_index_describe(stored, &info);
+        assert_ok(embla_index_describe(stored, &info));
         assert_true(info.stored);
         assert_int_equal(info.rows, KEPT);
         for (int64_t r = 0; r < KEPT; r++)
@@ -627,7 +627,7 @@ static embla_status ask_index(const place *p, embla_checksum *out)
     embla_index_info info;
     embla_checksum_state state;
     EMBLA_TRY(embla_index_open(p->index, p->encoder, p->corpus, &index));
-    embla_index_describe(index, &info);
+    assert_ok(embla_index_describe(index, &info));
     embla_checksum_begin(&state);
     embla_checksum_add(&state, &info.lines, sizeof info.lines);
     embla_checksum_add(&state, &info.dtype, sizeof info.dtype);

@@ -3,6 +3,7 @@
  * zero, huge, tiny or no numbers, whatever the threads and the set of kernels.
  */
 #include "check.h"
+#include "nearest.h"
 
 #include <math.h>
 
@@ -35,9 +36,9 @@ static void compare(const embla_table *table, const embla_sketch *sketch, const 
 {
     static embla_neighbour plain[K_MOST], fast[K_MOST];
     embla_near_report a, b;
-    assert_ok(embla_near(table, query, 1, k, &options, plain, &a));
+    assert_ok(nearest(table, query, 1, k, &options, plain, &a));
     options.sketch = sketch;
-    assert_ok(embla_near(table, query, 1, k, &options, fast, &b));
+    assert_ok(nearest(table, query, 1, k, &options, fast, &b));
     assert_int_equal(a.rows, b.rows);
     assert_int_equal(a.nonfinite, b.nonfinite);
     for (size_t i = 0; i < k; i++)
@@ -140,7 +141,7 @@ static void a_sketch_of_another_table_is_refused(void **state)
     assert_ok(embla_sketch_new(other, NULL, &sketch));
     assert_in_range(embla_sketch_bytes(sketch), ROWS * 12, ROWS * 13);
     const embla_near_options options = {.sketch = sketch};
-    assert_int_equal(embla_near(table, query, 1, 1, &options, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_int_equal(nearest(table, query, 1, 1, &options, out, NULL), EMBLA_ERR_ARGUMENT);
     assert_string_equal(embla_error(), "the sketch belongs to another table, of 5000 x 8");
     assert_int_equal(embla_sketch_new(NULL, NULL, &sketch), EMBLA_ERR_ARGUMENT);
     assert_int_equal(embla_sketch_bytes(NULL), 0);
@@ -170,11 +171,11 @@ static void failed_allocations_leave_nothing_behind(void **state)
     assert_in_range(n, 2, 50);
     const embla_near_options options = {.sketch = sketch};
     const size_t made = embla_mem_live();
-    assert_ok(embla_near(table, query, 1, 10, NULL, wanted, NULL));
+    assert_ok(nearest(table, query, 1, 10, NULL, wanted, NULL));
     n = 0;
     do {
         embla_mem_fail(++n, false);
-        status = embla_near(table, query, 1, 10, &options, out, NULL);
+        status = nearest(table, query, 1, 10, &options, out, NULL);
         embla_mem_fail(0, false);
         assert_int_equal(embla_mem_live(), made);
     } while (status == EMBLA_ERR_MEMORY);

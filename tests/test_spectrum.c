@@ -249,7 +249,7 @@ static void a_mean_that_is_no_float(void **state)
     float rows[2] = {1000.0f, nextafterf(1000.0f, 2000.0f)};
     double step = (double)rows[1] - (double)rows[0], s;
     embla_table *table = NULL;
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(EMBLA_F32, 2, 1, rows, sizeof rows, NULL, &table));
@@ -268,7 +268,7 @@ static void a_large_mean_does_no_harm(void **state)
     float *data = embla_table_data(table);
     for (size_t i = 0; i < (size_t)ROWS * DIM; i++) data[i] += 1000.0f;
     double s[DIM], wanted[DIM];
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     slow exact = slow_gram(table, true), whole = slow_gram(table, false);
     check_gram(table, true);
     assert_ok(embla_spectrum(table, NULL, s, &summary));
@@ -308,7 +308,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
 /* ---- singular values ---- */
 
-static void check_summary(const double *s, size_t n, const embla_spectrum_summary *got)
+static void check_summary(const double *s, size_t n, const embla_spectrum_report *got)
 {
     double sum = 0, squares = 0, fourth = 0, entropy = 0, part = 0;
     int64_t half = 0, most = 0;
@@ -336,7 +336,7 @@ static void check_spectrum(const embla_table *table, bool centred)
     slow g = slow_gram(table, centred);
     double *s = malloc(g.dim * sizeof *s), *wanted = malloc(g.dim * sizeof *s);
     embla_spectrum_options options = {.centred = centred};
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     assert_ok(embla_spectrum(table, &options, s, &summary));
     jacobi(g.matrix, g.dim, wanted);
     assert_int_equal(summary.rows, g.rows);
@@ -376,7 +376,7 @@ static void singular_values_are_those_of_double(void **state)
 static void no_more_directions_than_rows(void **state)
 {
     double s[90];
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, 40, 90, 1);
@@ -393,7 +393,7 @@ static void a_table_of_one_direction(void **state)
 {
     enum { ROWS = 2000, DIM = 100 };
     double s[DIM];
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 4);
@@ -418,7 +418,7 @@ static void tables_of_nothing(void **state)
     double s[4] = {9, 9, 9, 9};
     float zeros[12] = {0}, nans[8];
     embla_table *table = NULL;
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(EMBLA_F32, 3, 4, zeros, sizeof zeros, NULL, &table));
@@ -443,7 +443,7 @@ static void scale_is_kept_at_the_ends_of_float(void **state)
     enum { ROWS = 300, DIM = 12 };
     static const int powers[] = {120, 60, 30, -30, -60, -100};
     double plain[DIM], s[DIM];
-    embla_spectrum_summary summary, same;
+    embla_spectrum_report summary, same;
     (void)state;
     SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 4);
@@ -466,7 +466,7 @@ static void scale_is_kept_at_the_ends_of_float(void **state)
 static void wrong_calls_are_refused(void **state)
 {
     double s[4] = {5};
-    embla_spectrum_summary summary = {.rows = 7};
+    embla_spectrum_report summary = {.rows = 7};
     embla_table *table = check_table(EMBLA_F32, 4, 4, 1), *wide = NULL;
     (void)state;
     assert_status(embla_spectrum(NULL, NULL, s, &summary), EMBLA_ERR_ARGUMENT);
@@ -496,7 +496,7 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
         size_t failures = 0, live = embla_mem_live();
         for (size_t at = 1;; at++) {
             double s[20] = {5};
-            embla_spectrum_summary summary = {.rows = 7};
+            embla_spectrum_report summary = {.rows = 7};
             embla_mem_fail(at, forever == 1);
             embla_status status = embla_spectrum(table, NULL, s, &summary);
             embla_mem_fail(0, false);
@@ -517,7 +517,7 @@ static void a_file_that_was_cut_is_noticed(void **state)
     enum { ROWS = 64, DIM = 16, HEADER = 128 };
     static unsigned char bytes[HEADER + ROWS * DIM * 4];
     double s[DIM] = {5};
-    embla_spectrum_summary summary;
+    embla_spectrum_report summary;
     embla_checkpoint *checkpoint = NULL;
     embla_table *table = NULL;
     scratch folder;

@@ -159,15 +159,14 @@ typedef embla_status call(place *p, size_t count, int threads, seen *s);
 
 static embla_status near_products(place *p, size_t count, int threads, seen *s)
 {
-    const embla_near_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_near(p->table, p->numbers, count, 1, &o, p->found, NULL);
+    const embla_near_options o = {.k = 1, .threads = threads, .progress = see, .context = s};
+    return embla_near(p->table, p->numbers, count, &o, p->found, NULL);
 }
 
 static embla_status near_scans(place *p, size_t count, int threads, seen *s)
 {
-    const embla_near_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_near_by(EMBLA_NEAR_BY_SCAN, p->table, p->numbers, count, 1, &o, p->found, NULL,
-                         NULL);
+    const embla_near_options o = {.k = 1, .threads = threads, .progress = see, .context = s};
+    return embla_near_by(EMBLA_NEAR_BY_SCAN, p->table, p->numbers, count, &o, p->found, NULL, NULL);
 }
 
 static embla_status one_text(place *p, size_t count, int threads, seen *s)

@@ -45,6 +45,13 @@ int cli_convert_failed(const cli_args *args, embla_status status)
                                                                    : "");
 }
 
+embla_account_info cli_account_info(const embla_account *account)
+{
+    embla_account_info info = {0};
+    if (embla_account_describe(account, &info) != EMBLA_OK) info.format = "unknown";
+    return info;
+}
+
 static void copy_error(char text[CLI_SENTENCE])
 {
     snprintf(text, CLI_SENTENCE, "%s", embla_error());

@@ -64,6 +64,8 @@ EMBLA_CHECKED embla_status cli_make_table(embla_dtype dtype, int64_t rows, size_
 /* Reports that embla_convert failed with status. An unknown file extension without --to is wrong
  * usage. */
 int cli_convert_failed(const cli_args *args, embla_status status);
+/* Format and bytes of what embla_convert has written. */
+embla_account_info cli_account_info(const embla_account *account);
 
 /* Opens path with the options of args. CLI_DONE, or CLI_FAILED after a message. A missing table or
  * vocabulary is not an error. */

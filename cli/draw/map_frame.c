@@ -140,8 +140,8 @@ uint8_t *cli_map_shades(const cli_map *map)
     int64_t kept = 0;
     bool norms = strcmp(map->color, "norm") == 0, numbers = strcmp(map->color, "row") == 0;
     size_t labelled;
-    bool clusters = strcmp(map->color, "cluster") == 0;
-    const int32_t *labels = embla_clusters_labels(map->clusters, &labelled);
+    bool communities = strcmp(map->color, "community") == 0;
+    const int32_t *labels = embla_communities_labels(map->communities, &labelled);
     uint8_t *shades = calloc((size_t)map->rows, 1);
     float *order = norms && shades ? sorted_finite(map->norms, map->rows, 1, &kept) : NULL;
     if (norms && !order) {
@@ -152,7 +152,7 @@ uint8_t *cli_map_shades(const cli_map *map)
         double at = numbers ? (double)row / (double)map->rows : 0;
         if (norms) at = rank_of(order, kept, map->norms[row]);
         int shade = (int)(at * CLI_MAP_SHADES);
-        if (clusters) shade = labels[row] < 0 ? CLI_MAP_CLUSTERS : labels[row];
+        if (communities) shade = labels[row] < 0 ? CLI_MAP_COMMUNITIES : labels[row];
         shades[row] = (uint8_t)(shade < CLI_MAP_SHADES ? shade : CLI_MAP_SHADES - 1);
     }
     free(order);
@@ -164,7 +164,7 @@ uint32_t cli_map_color(const cli_map *map, int shade, bool dark)
     /* the ramps of map_page.html */
     static const uint32_t ramps[2][5] = {{0x26309e, 0x6f2aa8, 0xb23a8c, 0xde6350, 0xee9a2f},
                                          {0x5f73e6, 0xa566d6, 0xe2679f, 0xf79a67, 0xf8ec8b}};
-    if (strcmp(map->color, "cluster") == 0) return cli_map_cluster_color(shade, dark);
+    if (strcmp(map->color, "community") == 0) return cli_map_community_color(shade, dark);
     if (strcmp(map->color, "none") == 0) return dark ? 0x8aaaf0 : 0x3458aa;
     double at = 4.0 * (2 * shade + 1) / (2 * CLI_MAP_SHADES);
     int part = at < 3 ? (int)at : 3;

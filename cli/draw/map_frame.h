@@ -29,12 +29,12 @@ typedef struct {
     bool by_neighbours; /* positions are those of embla_layout, else of embla_plane */
     bool by_arrows;     /* the plane is that of the ends of the arrows */
     double share[2];    /* of the variance, along each axis of embla_plane */
-    embla_clusters *clusters;  /* NULL if there are none */
-    double middle[2], half[2]; /* of the visible part, see cli_map_frame_all */
-    int64_t outside;           /* number of points outside it */
-    const embla_vocab *vocab;  /* NULL means no words */
+    embla_communities *communities; /* NULL if there are none */
+    double middle[2], half[2];      /* of the visible part, see cli_map_frame_all */
+    int64_t outside;                /* number of points outside it */
+    const embla_vocab *vocab;       /* NULL means no words */
     int64_t *tokens;   /* first token of each row, -1 means none; NULL means the row number */
-    const char *color; /* "cluster", "norm", "row", "none" */
+    const char *color; /* "community", "norm", "row", "none" */
     const char *theme; /* "auto", "light", "dark" */
     uint8_t *near;     /* rows x neighbours x CLI_MAP_NEAR_BYTES */
     size_t neighbours;
@@ -58,8 +58,9 @@ void cli_map_label(const cli_map *map, int64_t row, char text[CLI_WORD_TEXT]);
 
 /* Shades of a picture: the ramp of colours in steps that the eye hardly tells apart. */
 enum { CLI_MAP_SHADES = 24 };
-/* The shade of each row: its cluster, or by row number, or by the rank of the norm. Ranks are used
- * because a few large norms would leave one colour for all others. NULL if there is no memory. */
+/* The shade of each row: its community, or by row number, or by the rank of the norm. Ranks are
+ * used because a few large norms would leave one colour for all others. NULL if there is no memory.
+ */
 uint8_t *cli_map_shades(const cli_map *map);
 /* The colour of a shade, 0xrrggbb; always the same with color "none". */
 uint32_t cli_map_color(const cli_map *map, int shade, bool dark);
@@ -79,10 +80,10 @@ bool cli_map_at(const cli_map *map, const cli_map_frame *frame, int64_t row, dou
 
 /* A word beside its point; x, y is the left end of its baseline. */
 typedef struct {
-    int64_t row; /* -1 for the name of a cluster */
-    int cluster; /* whose name it is */
+    int64_t row;   /* -1 for the name of a community */
+    int community; /* whose name it is */
     double x, y, width;
-    bool listed; /* a row of --words, or the name of a cluster */
+    bool listed; /* a row of --words, or the name of a community */
     bool away;   /* not next to its point: a line connects them */
     double point_x, point_y;
     char text[CLI_WORD_TEXT];
@@ -104,20 +105,22 @@ typedef struct {
 size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
                      const cli_map_lettering *lettering, cli_map_text **out);
 
-/* ---- clusters (map_cluster.c); map->clusters is not NULL ---- */
+/* ---- communities (map_community.c); map->communities is not NULL ---- */
 
-enum { CLI_MAP_CLUSTERS = 20 }; /* at most so many, so that the eye can tell their colours apart */
-/* The colour of a cluster, 0xrrggbb; grey for rows without one. */
-uint32_t cli_map_cluster_color(int cluster, bool dark);
+enum {
+    CLI_MAP_COMMUNITIES = 20
+}; /* at most so many, so that the eye can tell their colours apart */
+/* The colour of a community, 0xrrggbb; grey for rows without one. */
+uint32_t cli_map_community_color(int community, bool dark);
 /* The colour of its name: darker, or in the dark lighter, because letters are thinner than points.
  */
-uint32_t cli_map_name_color(int cluster, bool dark);
-/* The most central words of a cluster: "sauce, butter, garlic". */
-void cli_map_cluster_name(const cli_map *map, size_t cluster, size_t words, char *text,
-                          size_t size);
-/* Where most points of each cluster are: x and y in the plane for each, NaN if none is drawn. The
+uint32_t cli_map_name_color(int community, bool dark);
+/* The most central words of a community: "sauce, butter, garlic". */
+void cli_map_community_name(const cli_map *map, size_t community, size_t words, char *text,
+                            size_t size);
+/* Where most points of each community are: x and y in the plane for each, NaN if none is drawn. The
  * caller frees them. NULL if there is no memory. */
-double *cli_map_cluster_places(const cli_map *map);
+double *cli_map_community_places(const cli_map *map);
 
 /* One line of facts: "50,000 rows x 100, coloured by norm". */
 void cli_map_facts(const cli_map *map, char *text, size_t size);

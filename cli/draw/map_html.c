@@ -135,15 +135,15 @@ static void print_attribute(const char *name, const char *text)
     putchar('"');
 }
 
-/* Where each cluster is, and its most central rows: "x y row row ..;x y row ..". */
-static int print_cluster_list(const cli_map *map)
+/* Where each community is, and its most central rows: "x y row row ..;x y row ..". */
+static int print_community_list(const cli_map *map)
 {
     enum { NAMED = 4 };
     size_t count;
-    const embla_cluster *list = embla_clusters_list(map->clusters, &count);
-    double *places = map->clusters ? cli_map_cluster_places(map) : NULL;
-    if (map->clusters && !places) return cli_failed("no memory for the names of clusters");
-    fputs(" data-clusters=\"", stdout);
+    const embla_community *list = embla_communities_list(map->communities, &count);
+    double *places = map->communities ? cli_map_community_places(map) : NULL;
+    if (map->communities && !places) return cli_failed("no memory for the names of communities");
+    fputs(" data-communities=\"", stdout);
     for (size_t c = 0; places && c < count; c++) {
         printf("%s%.6g %.6g", c > 0 ? ";" : "", places[2 * c], places[2 * c + 1]);
         for (size_t i = 0; i < list[c].central_count && i < NAMED; i++)
@@ -154,13 +154,13 @@ static int print_cluster_list(const cli_map *map)
     return CLI_DONE;
 }
 
-/* The cluster of each row, one byte; 255 means none. */
-static void print_cluster_labels(const cli_map *map)
+/* The community of each row, one byte; 255 means none. */
+static void print_community_labels(const cli_map *map)
 {
     size_t count;
     base64 to = {0};
-    const int32_t *labels = embla_clusters_labels(map->clusters, &count);
-    begin_base64("data-cluster");
+    const int32_t *labels = embla_communities_labels(map->communities, &count);
+    begin_base64("data-community");
     for (size_t row = 0; row < count; row++) {
         uint8_t label = labels[row] < 0 ? 255 : (uint8_t)labels[row];
         print_base64(&to, &label, 1);
@@ -172,7 +172,7 @@ static int print_data(const cli_map *map)
 {
     fputs("<div id=\"meta\" hidden", stdout);
     print_attribute("layout", cli_map_layout(map));
-    int code = print_cluster_list(map);
+    int code = print_community_list(map);
     print_attribute("only", map->only ? "yes" : "");
     fputs(" data-picked=\"", stdout);
     for (size_t i = 0; i < map->listed_count; i++)
@@ -195,7 +195,7 @@ static int print_data(const cli_map *map)
            map->half[0], map->half[1]);
     print_floats("data-xy", map->places, 2 * map->rows);
     print_floats("data-norm", map->norms, map->rows);
-    if (map->clusters) print_cluster_labels(map);
+    if (map->communities) print_community_labels(map);
     if (map->vocab && code == CLI_DONE) code = print_words(map);
     if (map->neighbours > 0) {
         base64 to = {0};

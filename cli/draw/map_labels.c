@@ -19,7 +19,7 @@ enum {
     CROWD = 256,      /* cells that count points, per axis */
     SIDES = 4,        /* right, left, above, below */
     HIGHLIGHT = 1000, /* a row of --words counts as so many points */
-    LINES_NAME = 5,   /* positions that are tried for the name of a cluster */
+    LINES_NAME = 5,   /* positions that are tried for the name of a community */
     LINES_AWAY = 40,  /* a row of --words is moved by at most so many lines */
 };
 
@@ -166,19 +166,19 @@ static void place_listed(labels *l)
     }
 }
 
-/* Names clusters, the largest first, where most of their points are and no other name is. */
-static void place_clusters(labels *l)
+/* Names communities, the largest first, where most of their points are and no other name is. */
+static void place_communities(labels *l)
 {
     static const char more[] = ", ..";
     size_t count;
-    (void)embla_clusters_list(l->map->clusters, &count);
-    double *places = cli_map_cluster_places(l->map);
+    (void)embla_communities_list(l->map->communities, &count);
+    double *places = cli_map_community_places(l->map);
     for (size_t c = 0; places && c < count; c++) {
         const cli_map_frame *f = l->frame;
         cli_map_text *text = &l->texts[l->count];
-        *text = (cli_map_text){.row = -1, .cluster = (int)c, .listed = true};
+        *text = (cli_map_text){.row = -1, .community = (int)c, .listed = true};
         if (isnan(places[2 * c])) continue;
-        cli_map_cluster_name(l->map, c, 2, text->text, sizeof text->text - sizeof more + 1);
+        cli_map_community_name(l->map, c, 2, text->text, sizeof text->text - sizeof more + 1);
         memcpy(text->text + strlen(text->text), more, sizeof more);
         text->width = l->lettering->width(l->lettering->context, true, text->text);
         text->point_x = f->left + f->width / 2 + (places[2 * c] - f->x) * f->scale;
@@ -241,7 +241,7 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
 {
     labels *l = calloc(1, sizeof *l);
     size_t count = 0;
-    *out = calloc(map->listed_count + CLI_MAP_CLUSTERS + TEXTS_MOST + 1, sizeof **out);
+    *out = calloc(map->listed_count + CLI_MAP_COMMUNITIES + TEXTS_MOST + 1, sizeof **out);
     if (l && *out) {
         l->map = map;
         l->frame = frame;
@@ -249,7 +249,7 @@ size_t cli_map_texts(const cli_map *map, const cli_map_frame *frame,
         l->texts = *out;
         count_points(l);
         place_listed(l);
-        if (strcmp(map->color, "cluster") == 0) place_clusters(l);
+        if (strcmp(map->color, "community") == 0) place_communities(l);
         if (map->points <= ROWS_ALL)
             place_all(l);
         else

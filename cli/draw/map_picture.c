@@ -127,7 +127,7 @@ static void draw_labels(cli_map_picture *p, const uint8_t *shades)
         const cli_map_kind kind = texts[i].row < 0  ? CLI_MAP_NAME
                                   : texts[i].listed ? CLI_MAP_WORD
                                                     : CLI_MAP_LABEL;
-        p->cluster = texts[i].cluster;
+        p->community = texts[i].community;
         p->backend->text(p, kind, CLI_MAP_START, texts[i].x, texts[i].y, false, texts[i].text);
     }
     free(texts);
@@ -144,7 +144,7 @@ static void draw_legend(cli_map_picture *p, double from)
     double u = p->unit, y = 47 * u, width = 6 * u, right = p->frame.left + p->frame.width;
     double end = right - p->backend->width(p, CLI_MAP_CAPTION, most) - 8 * u;
     double left = end - CLI_MAP_SHADES * width;
-    if (strcmp(p->map->color, "none") == 0 || strcmp(p->map->color, "cluster") == 0) return;
+    if (strcmp(p->map->color, "none") == 0 || strcmp(p->map->color, "community") == 0) return;
     if (left - p->backend->width(p, CLI_MAP_CAPTION, least) < from + 24 * u) return;
     for (int shade = 0; shade < CLI_MAP_SHADES; shade++) /* to the end: no seams between them */
         p->backend->bar(p, shade, left + shade * width, y, (CLI_MAP_SHADES - shade) * width, 8 * u);

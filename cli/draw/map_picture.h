@@ -8,7 +8,7 @@
 #include "draw/map_frame.h"
 
 /* Kinds of text. A word is a label of --words, a label that of any other row, softer beside words.
- * A name is that of a cluster, in its colour. */
+ * A name is that of a community, in its colour. */
 typedef enum {
     CLI_MAP_TITLE,
     CLI_MAP_CAPTION,
@@ -53,7 +53,7 @@ struct cli_map_picture {
     double unit;            /* pixels per pixel of a picture of 1200 x 900, at least 1 */
     cli_map_frame frame;    /* where the points are */
     double radius, opacity; /* of the points */
-    int cluster;            /* whose name is written next */
+    int community;          /* whose name is written next */
 };
 
 /* The size of text of a kind, in pixels. */

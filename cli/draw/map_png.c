@@ -40,7 +40,7 @@ static void draw_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor anc
     }
     uint32_t color = soft ? theme->soft : theme->ink;
     if (kind == CLI_MAP_NAME)
-        color = cli_map_name_color(to->cluster, strcmp(to->map->theme, "dark") == 0);
+        color = cli_map_name_color(to->community, strcmp(to->map->theme, "dark") == 0);
     cli_paint_color(to->context, color, 1);
     cli_paint_text(to->context, upward ? x : x - back, upward ? y + back : y, upward, text);
 }

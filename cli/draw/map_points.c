@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes a map. The nearest rows of all rows are found once: a layout, clusters and the
+/* Computes a map. The nearest rows of all rows are found once: a layout, communities and the
  * neighbours of a page all come from them.
  */
 #include "draw/map_points.h"
@@ -124,28 +124,29 @@ static int lay_out(job *j)
 }
 
 /* Everything that takes long. */
-static int compute(job *j, bool clusters)
+static int compute(job *j, bool communities)
 {
     cli_map *map = j->map;
     size_t k = map->neighbours;
     int code = CLI_DONE;
-    if ((clusters || map->by_neighbours) && k < NEAREST) k = NEAREST;
+    if ((communities || map->by_neighbours) && k < NEAREST) k = NEAREST;
     const embla_graph_options options = {
         .k = k, .threads = j->threads, .progress = report, .context = &j->progress};
     if (k > 0) code = status_code(embla_graph_new(j->table, &options, &j->graph));
     if (code == CLI_DONE) code = map->by_neighbours ? lay_out(j) : project(j);
-    if (code == CLI_DONE && clusters) {
-        const embla_clusters_options how = {.most = CLI_MAP_CLUSTERS,
-                                            .threads = j->threads,
-                                            .progress = report,
-                                            .context = &j->progress};
-        code = status_code(embla_clusters_new(j->graph, &how, &map->clusters));
+    if (code == CLI_DONE && communities) {
+        const embla_communities_options how = {.max_communities = CLI_MAP_COMMUNITIES,
+                                               .threads = j->threads,
+                                               .progress = report,
+                                               .context = &j->progress};
+        code = status_code(embla_communities_new(j->graph, &how, &map->communities));
     }
     if (code == CLI_DONE) code = compute_norms(j);
     return code == CLI_DONE ? store_neighbours(j) : code;
 }
 
-int cli_map_compute(const embla_table *table, int threads, bool quiet, bool clusters, cli_map *map)
+int cli_map_compute(const embla_table *table, int threads, bool quiet, bool communities,
+                    cli_map *map)
 {
     job j = {.table = table, .map = map, .threads = threads};
     size_t rows = (size_t)map->rows;
@@ -154,7 +155,7 @@ int cli_map_compute(const embla_table *table, int threads, bool quiet, bool clus
     if (!map->places || !map->norms)
         return cli_failed("no memory for the positions of %zu rows", rows);
     cli_progress_begin(&j.progress, quiet);
-    int code = compute(&j, clusters);
+    int code = compute(&j, communities);
     cli_progress_end(&j.progress, "interrupted; nothing has been written");
     embla_graph_free(j.graph);
     return code;
@@ -165,5 +166,5 @@ void cli_map_release(cli_map *map)
     free(map->places);
     free(map->norms);
     free(map->near);
-    embla_clusters_free(map->clusters);
+    embla_communities_free(map->communities);
 }

@@ -31,7 +31,7 @@ static size_t append_theme(const cli_map *map, bool dark, char *style, size_t us
         unsigned color = cli_map_color(map, shade, dark);
         used += (size_t)snprintf(style + used, STYLE - used, ".s%d{stroke:#%06x}", shade, color);
     }
-    for (int c = 0; strcmp(map->color, "cluster") == 0 && c < CLI_MAP_CLUSTERS; c++)
+    for (int c = 0; strcmp(map->color, "community") == 0 && c < CLI_MAP_COMMUNITIES; c++)
         used += (size_t)snprintf(style + used, STYLE - used, ".c%d{fill:#%06x}", c,
                                  (unsigned)cli_map_name_color(c, dark));
     return used;
@@ -89,7 +89,7 @@ static void print_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor an
     char name[32];
     bool soft = kind == CLI_MAP_LABEL && to->map->listed_count > 0;
     if (upward) printf("<g transform=\"translate(%.1f %.1f) rotate(-90)\">", x, y);
-    (void)snprintf(name, sizeof name, "word halo c%d", to->cluster);
+    (void)snprintf(name, sizeof name, "word halo c%d", to->community);
     cli_svg_text(upward ? 0 : x, upward ? 0 : y,
                  soft                   ? "label halo soft"
                  : kind == CLI_MAP_NAME ? name

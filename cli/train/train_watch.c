@@ -162,9 +162,9 @@ static int find_near(cli_watch *w, int threads)
         own[i] = w->found[i].token;
         memcpy(queries + i * w->dim, w->now + (size_t)own[i] * w->dim, w->dim * sizeof *queries);
     }
-    embla_near_options options = {.exclude = own, .exclude_count = 1, .threads = threads};
-    embla_status status =
-        embla_near(w->table, queries, count, CLI_WATCH_NEAR, &options, near, NULL);
+    embla_near_options options = {
+        .k = CLI_WATCH_NEAR, .exclude = own, .exclude_count = 1, .threads = threads};
+    embla_status status = embla_near(w->table, queries, count, &options, near, NULL);
     free(queries);
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     for (size_t i = 0; i < count; i++)

@@ -175,30 +175,6 @@ static void print_answer(const job *j, const embla_neighbour *found,
     cli_rank_report(&j->rank, report);
 }
 
-/* Checks that the sum of 3CosAdd is not zero, as of king - king: any row would be an answer. */
-static int check_sum(const job *j)
-{
-    const size_t dim = embla_table_dim(j->asked.table), count = j->tokens.count;
-    float *rows = calloc(count > 0 ? count * dim : 1, sizeof *rows);
-    double *sum = calloc(dim, sizeof *sum), largest = 0;
-    int code = rows && sum ? CLI_DONE : cli_failed("no memory for %zu rows", count);
-    if (code == CLI_DONE)
-        code = cli_asked_vectors(&j->asked, j->tokens.ids, j->rows, count, j->rank.threads, rows);
-    for (size_t i = 0; i < count && code == CLI_DONE; i++) {
-        double squares = 0;
-        for (size_t k = 0; k < dim; k++) squares += (double)rows[i * dim + k] * rows[i * dim + k];
-        double share = squares > 0 ? (j->minus[i] ? -1 : 1) / sqrt(squares) : 0;
-        for (size_t k = 0; k < dim; k++) sum[k] += share * rows[i * dim + k];
-    }
-    for (size_t k = 0; k < dim && code == CLI_DONE; k++) largest = fmax(largest, fabs(sum[k]));
-    if (code == CLI_DONE && largest < 1e-9)
-        code = cli_failed("the sum of the rows is zero, so it has no direction; ask for other "
-                          "tokens");
-    free(rows);
-    free(sum);
-    return code;
-}
-
 static int solve(const job *j)
 {
     int64_t plus[SIDE_MOST], minus[SIDE_MOST];
@@ -213,11 +189,10 @@ static int solve(const job *j)
         else
             plus[more++] = j->rows[i];
     }
-    if (embla_analogy(j->asked.table, plus, more, minus, less, j->rank.top, &j->options, found,
-                      &report) != EMBLA_OK)
+    const embla_analogy_question question = {
+        .plus = plus, .plus_count = more, .minus = minus, .minus_count = less};
+    if (embla_analogy(j->asked.table, &question, &j->options, found, &report) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    else if (j->options.kind == EMBLA_ANALOGY_COS_ADD)
-        code = check_sum(j);
     if (code == CLI_DONE) print_answer(j, found, &report);
     free(found);
     return code;
@@ -286,6 +261,7 @@ static int set_up(const cli_args *args, job *j)
     int code = cli_asked_open(args, args->operands[0], &j->asked);
     if (code == CLI_DONE) code = cli_rank_set_up(args, true, &j->asked, &j->rank);
     j->options = (embla_analogy_options){
+        .k = j->rank.top,
         .rows = j->rank.rows,
         .threads = j->rank.threads,
         .keep_words = cli_args_flag(args, "keep-words"),

@@ -153,8 +153,8 @@ static void print_text(const embla_account *account, const char *path, bool chec
     size_t note_count;
     const char *const *notes = embla_account_notes(account, &note_count);
     char size[CLI_CELL], count[CLI_CELL];
-    cli_out_fact("written", "%s: %s, %s", path, embla_account_format(account),
-                 cli_size(embla_account_bytes(account), size));
+    const embla_account_info info = cli_account_info(account);
+    cli_out_fact("written", "%s: %s, %s", path, info.format, cli_size(info.bytes, size));
     if (s.tables > 0) {
         putchar('\n');
         print_tables(account);
@@ -203,11 +203,12 @@ static void print_json(const embla_account *account, const char *from, const cha
     size_t line_count, note_count;
     const embla_account_line *lines = embla_account_lines(account, &line_count);
     const char *const *notes = embla_account_notes(account, &note_count);
+    const embla_account_info info = cli_account_info(account);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "from", from);
     cli_json_text(&json, "to", path);
-    cli_json_text(&json, "format", embla_account_format(account));
-    cli_json_whole(&json, "bytes", embla_account_bytes(account));
+    cli_json_text(&json, "format", info.format);
+    cli_json_whole(&json, "bytes", info.bytes);
     cli_json_open(&json, "tensors", '[');
     for (size_t n = 0; n < line_count; n++) json_line(&json, &lines[n]);
     cli_json_close(&json, ']');

@@ -32,9 +32,15 @@ static const char *dtype_name(size_t n)
 
 static void set_sizes(const cli_args *args, bool all, embla_cost_model *model)
 {
-    static const char *const names[] = {
-        "rows",       "dim",       "positions",       "layers",           "trunk",
-        "ngram-rows", "ngram-dim", "ngram-per-token", "ngram-scale-bytes"};
+    static const char *const names[] = {"rows",
+                                        "dim",
+                                        "positions",
+                                        "layers",
+                                        "trunk",
+                                        "ngram-rows",
+                                        "ngram-dim",
+                                        "ngram-rows-per-token",
+                                        "ngram-scale-bytes"};
     int64_t *const fields[] = {&model->rows,
                                &model->dim,
                                &model->positions,
@@ -42,7 +48,7 @@ static void set_sizes(const cli_args *args, bool all, embla_cost_model *model)
                                &model->trunk,
                                &model->ngram_rows,
                                &model->ngram_dim,
-                               &model->ngram_per_token,
+                               &model->ngram_rows_per_token,
                                &model->ngram_scale_bytes};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (all || cli_args_given(args, names[i])) *fields[i] = cli_args_count(args, names[i]);
@@ -79,7 +85,7 @@ static bool same_model(const embla_cost_model *a, const embla_cost_model *b)
 {
     return a->rows == b->rows && a->dim == b->dim && a->positions == b->positions &&
            a->layers == b->layers && a->trunk == b->trunk && a->ngram_rows == b->ngram_rows &&
-           a->ngram_dim == b->ngram_dim && a->ngram_per_token == b->ngram_per_token &&
+           a->ngram_dim == b->ngram_dim && a->ngram_rows_per_token == b->ngram_rows_per_token &&
            a->ngram_scale_bytes == b->ngram_scale_bytes && a->dtype == b->dtype &&
            a->ngram_dtype == b->ngram_dtype && a->untied == b->untied;
 }
@@ -101,12 +107,12 @@ static int describe(const cli_args *args, const char *name, priced *out)
 
     set_sizes(args, !name, &entry.model);
     if (entry.model.ngram_rows == 0 &&
-        (entry.model.ngram_dim > 0 || entry.model.ngram_per_token > 0 ||
+        (entry.model.ngram_dim > 0 || entry.model.ngram_rows_per_token > 0 ||
          entry.model.ngram_scale_bytes > 0 || entry.model.ngram_dtype))
         return cli_usage("the other --ngram options need --ngram-rows");
     if (entry.model.ngram_rows > 0 &&
-        (entry.model.ngram_dim == 0 || entry.model.ngram_per_token == 0))
-        return cli_usage("--ngram-rows needs --ngram-dim and --ngram-per-token");
+        (entry.model.ngram_dim == 0 || entry.model.ngram_rows_per_token == 0))
+        return cli_usage("--ngram-rows needs --ngram-dim and --ngram-rows-per-token");
     drop_stale(args, &entry.model);
     if (cli_args_given(args, "tied")) entry.model.untied = false;
     if (cli_args_given(args, "untied")) entry.model.untied = true;
@@ -201,7 +207,7 @@ static void print_work(const priced *entry)
     cli_grid grid = {.columns = 4, .no_heading = true};
     char text[CLI_CELL];
     int64_t rows =
-        1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_per_token : 0);
+        1 + (model->positions > 0) + (model->ngram_rows > 0 ? model->ngram_rows_per_token : 0);
 
     add_work(&grid, "lookup, one token", cost->lookup_bytes, "bytes");
     cli_grid_put(&grid, "%s row%s, copied", cli_commas(rows, text), rows == 1 ? "" : "s");
@@ -289,7 +295,7 @@ static void json_entry(cli_json *json, const priced *entry)
     cli_json_bool(json, "tied", !model->untied);
     cli_json_count(json, "ngram_rows", model->ngram_rows);
     cli_json_count(json, "ngram_dim", model->ngram_dim);
-    cli_json_count(json, "ngram_per_token", model->ngram_per_token);
+    cli_json_count(json, "ngram_rows_per_token", model->ngram_rows_per_token);
     cli_json_count(json, "ngram_scale_bytes", model->ngram_scale_bytes);
     cli_json_text(json, "ngram_dtype", model->ngram_rows ? embla_dtype_name(ngram_dtype) : NULL);
     json_part(json, "token_table", cost->tokens);
@@ -418,7 +424,7 @@ static const cli_option options[] = {
     COUNT("total", "parameters of the whole model, instead of --trunk", NULL),
     COUNT("ngram-rows", "rows of all hashed n-gram tables together", "0"),
     COUNT("ngram-dim", "dim of the n-gram tables", "0"),
-    COUNT("ngram-per-token", "n-gram rows looked up per token", "0"),
+    COUNT("ngram-rows-per-token", "n-gram rows looked up per token", "0"),
     {.name = "ngram-dtype",
      .value = "DTYPE",
      .choices = dtype_name,

@@ -27,7 +27,7 @@ typedef struct {
         *other; /* by word: for each row of the first table, the row of the second; -1 means none */
     int64_t moved; /* matched rows whose number differs */
     embla_diff *diff;
-    const embla_diff_summary *sum;
+    embla_diff_info info;
     const embla_diff_row *rows; /* by distance, the largest first */
     int64_t top;
     double tolerance;
@@ -137,13 +137,13 @@ static int set_up(job *j)
     const embla_diff_options options = {.other = j->other,
                                         .tolerance = j->tolerance,
                                         .threads = (int)cli_args_count(j->args, "threads")};
-    if (embla_diff_new(j->asked[0].table, j->asked[1].table, &options, &j->diff) != EMBLA_OK)
+    if (embla_diff_new(j->asked[0].table, j->asked[1].table, &options, &j->diff) != EMBLA_OK ||
+        embla_diff_describe(j->diff, &j->info) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     size_t count;
-    j->sum = embla_diff_describe(j->diff);
     j->rows = embla_diff_rows(j->diff, &count);
     j->top = cli_args_count(j->args, "top");
-    if (j->top > j->sum->changed) j->top = j->sum->changed;
+    if (j->top > j->info.changed) j->top = j->info.changed;
     j->utf8 = cli_utf8_wanted();
     return CLI_DONE;
 }
@@ -164,12 +164,12 @@ static void print_only(const job *j, int which)
     enum { NAMED = 12 };
     char text[800] = "", word[CLI_WORD_TEXT], rows[CLI_CELL], more[CLI_CELL];
     size_t used = 0;
-    int64_t count = j->sum->only[which], all = j->sum->rows[which], shown = 0;
-    int64_t from = j->by_word ? 0 : j->sum->compared;
+    int64_t count = j->info.only[which], all = j->info.rows[which], shown = 0;
+    int64_t from = j->by_word ? 0 : j->info.compared;
     if (count == 0) return;
     char *met = NULL;
     if (which == 1 && j->by_word) met = calloc((size_t)all, 1);
-    for (int64_t row = 0; met && row < j->sum->rows[0]; row++)
+    for (int64_t row = 0; met && row < j->info.rows[0]; row++)
         if (j->other[row] >= 0) met[j->other[row]] = 1;
     if (which == 1 && j->by_word && !met) from = all; /* no memory: print only the number */
     for (int64_t row = from; row < all && shown < NAMED && used < 640; row++) {
@@ -227,7 +227,7 @@ static void print_changed(const job *j)
 
 static void print_text(const job *j, int code)
 {
-    const embla_diff_summary *s = j->sum;
+    const embla_diff_info *s = &j->info;
     char a[CLI_CELL], b[CLI_CELL];
     for (int i = 0; i < 2; i++) print_table_fact(j, i);
     if (j->by_word)
@@ -274,7 +274,7 @@ static void json_changed(const job *j, cli_json *json)
 
 static void print_json(const job *j, int code)
 {
-    const embla_diff_summary *s = j->sum;
+    const embla_diff_info *s = &j->info;
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "first", j->args->operands[0]);
@@ -307,7 +307,7 @@ static int run(const cli_args *args)
     job j = {.args = args};
     int code = set_up(&j);
     if (code == CLI_DONE) {
-        const embla_diff_summary *s = j.sum;
+        const embla_diff_info *s = &j.info;
         if (s->changed + s->only[0] + s->only[1] + j.moved > 0) code = CLI_WANTING;
         if (cli_args_flag(args, "json"))
             print_json(&j, code);

@@ -34,7 +34,7 @@ typedef struct {
     embla_tie tie;
     int64_t tokens; /* rows from here on are padding; 0 means no padding */
     embla_health *health;
-    const embla_health_summary *sum;
+    embla_health_info info;
     embla_neighbour *ranked; /* the first --top that belong to tokens */
     cli_rank rank;
     bool utf8;
@@ -96,14 +96,14 @@ static int set_up(job *j)
     const embla_health_options options = {.tokens = j->tokens,
                                           .threads = (int)cli_args_count(args, "threads"),
                                           .untied = has_separate_head(j) && !j->head};
-    if (embla_health_new(j->asked.table, &options, &j->health) != EMBLA_OK)
+    if (embla_health_new(j->asked.table, &options, &j->health) != EMBLA_OK ||
+        embla_health_describe(j->health, &j->info) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    j->sum = embla_health_describe(j->health);
     j->rank = (cli_rank){.asked = &j->asked,
                          .form = CLI_RANK_TABLE,
                          .utf8 = j->utf8,
-                         .rows = j->sum->rows,
-                         .top = (size_t)(top < j->sum->rows ? top : j->sum->rows)};
+                         .rows = j->info.rows,
+                         .top = (size_t)(top < j->info.rows ? top : j->info.rows)};
     return CLI_DONE;
 }
 
@@ -168,7 +168,7 @@ static int exit_code(const job *j)
 {
     defects d = count_defects(j);
     bool strict = cli_args_flag(j->args, "strict") && (d.zero > 1 || d.duplicates > 0);
-    return j->sum->nonfinite > 0 || strict ? CLI_WANTING : CLI_DONE;
+    return j->info.nonfinite > 0 || strict ? CLI_WANTING : CLI_DONE;
 }
 
 /* ---- facts ---- */
@@ -226,14 +226,14 @@ static void print_groups(const job *j)
     if (left > 0)
         cli_out_fact("", "and %s in %s", cli_plural(left, "row", rows),
                      cli_plural((int64_t)(count - GROUPS_SHOWN), "further group", text));
-    if (j->sum->uncertain > 0)
+    if (j->info.uncertain > 0)
         cli_out_fact("",
                      "not compared with all rows of nearly their direction, because there are too "
                      "many: %s, which may belong to another group",
-                     cli_plural(j->sum->uncertain, "row", rows));
-    if (count > 0 && j->sum->dim < 8)
+                     cli_plural(j->info.uncertain, "row", rows));
+    if (count > 0 && j->info.dim < 8)
         cli_out_fact("", "-> with a dim of %s many rows share a direction by chance",
-                     cli_commas(j->sum->dim, rows));
+                     cli_commas(j->info.dim, rows));
     else if (count > 0)
         cli_out_fact(
             "", "-> usually tokens that training never saw: avoid them in inputs, or train them");
@@ -251,7 +251,7 @@ static const char *histogram_block(int64_t count, int64_t most, int line, bool u
 
 static void print_histogram(const job *j)
 {
-    const embla_health_summary *s = j->sum;
+    const embla_health_info *s = &j->info;
     char cell[CLI_CELL], right[CLI_CELL];
     int64_t most = 1, bins[EMBLA_HEALTH_BINS] = {0};
     /* a narrow terminal merges two bins into one column */
@@ -276,7 +276,7 @@ static void print_histogram(const job *j)
 
 static void print_norms(const job *j)
 {
-    const embla_health_summary *s = j->sum;
+    const embla_health_info *s = &j->info;
     static cli_grid grid;
     if (s->nonfinite == s->rows) return;
     cli_out_fact("norms", "mean %.4g, standard deviation %.4g, from %.4g to %.4g", s->norm_mean,
@@ -302,15 +302,15 @@ static void print_table_fact(const job *j)
                  cli_shape_text(&j->tensor, shape), j->tensor.type);
     if (j->has_tie && j->tie.kind != EMBLA_TIE_NO_TABLE && j->tie.kind != EMBLA_TIE_NO_HEAD)
         cli_out_fact("tied", "%s", cli_tie_text(&j->tie, tie));
-    if (j->sum->padding > 0)
-        cli_out_fact("padding", "%s past the last token", cli_plural(j->sum->padding, "row", rows));
+    if (j->info.padding > 0)
+        cli_out_fact("padding", "%s past the last token", cli_plural(j->info.padding, "row", rows));
 }
 
 static void print_ranked(const job *j)
 {
     size_t unused;
     char rows[CLI_CELL];
-    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
+    bool by_unused = j->info.ranked_by == EMBLA_HEALTH_RANKING_UNUSED;
     const int64_t *first = embla_health_unused(j->health, &unused);
     if (j->rank.top == 0 || j->ranked[0].row < 0) return;
     putchar('\n');
@@ -330,12 +330,12 @@ static void print_ranked(const job *j)
             has_separate_head(j) && !j->head ? "by norm, because the head is a separate table"
                                              : "by norm, because no rows are known to be unused");
     putchar('\n');
-    cli_rank_print(&j->rank, j->ranked, by_unused ? 1 : j->sum->norm_quantiles[4]);
+    cli_rank_print(&j->rank, j->ranked, by_unused ? 1 : j->info.norm_quantiles[4]);
 }
 
 static void print_text(const job *j)
 {
-    const embla_health_summary *s = j->sum;
+    const embla_health_info *s = &j->info;
     size_t nonfinite, zeros, copies;
     const int64_t *nonfinite_rows = embla_health_nonfinite(j->health, &nonfinite);
     const int64_t *zero_rows = embla_health_zero(j->health, &zeros);
@@ -393,11 +393,11 @@ static void json_duplicates(cli_json *json, const job *j)
     cli_json_close(json, ']');
 }
 
-static void json_norms(cli_json *json, const embla_health_summary *s)
+static void json_norms(cli_json *json, const embla_health_info *s)
 {
     cli_json_open(json, "norms", '{');
-    cli_json_real(json, "least", s->norm_min);
-    cli_json_real(json, "most", s->norm_max);
+    cli_json_real(json, "min", s->norm_min);
+    cli_json_real(json, "max", s->norm_max);
     cli_json_real(json, "mean", s->norm_mean);
     cli_json_real(json, "deviation", s->norm_deviation);
     cli_json_open(json, "quantiles", '{');
@@ -430,7 +430,7 @@ static void json_groups(cli_json *json, const job *j)
 static void json_ranked(cli_json *json, const job *j)
 {
     size_t unused;
-    bool by_unused = embla_health_ranked_by(j->health) == EMBLA_HEALTH_RANKING_UNUSED;
+    bool by_unused = j->info.ranked_by == EMBLA_HEALTH_RANKING_UNUSED;
     (void)embla_health_unused(j->health, &unused);
     cli_json_text(json, "ranked_by", by_unused ? "unused" : "norm");
     cli_json_whole(json, "unused", (int64_t)unused);
@@ -449,7 +449,7 @@ static void json_ranked(cli_json *json, const job *j)
 
 static void print_json(const job *j, int code)
 {
-    const embla_health_summary *s = j->sum;
+    const embla_health_info *s = &j->info;
     size_t nonfinite, zeros;
     const int64_t *nonfinite_rows = embla_health_nonfinite(j->health, &nonfinite);
     const int64_t *zero_rows = embla_health_zero(j->health, &zeros);
@@ -484,7 +484,7 @@ static void print_json(const job *j, int code)
 static int draw(const void *context)
 {
     const job *j = context;
-    const embla_health_summary *s = j->sum;
+    const embla_health_info *s = &j->info;
     char title[256], subtitle[256], rows[CLI_CELL], text[CLI_CELL];
     int64_t most = 1;
     for (int i = 0; i < EMBLA_HEALTH_BINS; i++)

@@ -37,7 +37,7 @@ enum { ROWS_LAYOUT = 500 };
 enum { HTML, SVG, PNG, KINDS };
 static const char *const kinds[KINDS] = {"html", "svg", "png"};
 static const char *const layouts[] = {"auto", "neighbours", "pca", "arrows"};
-static const char *const colors[] = {"cluster", "norm", "row", "none"};
+static const char *const colors[] = {"community", "norm", "row", "none"};
 static const char *const themes[] = {"auto", "light", "dark"};
 
 static const char *kind_name(size_t n)
@@ -67,8 +67,8 @@ typedef struct {
     const char *path;
     char title[256], why_none[256];
     int kind, threads;
-    bool quiet, clusters; /* clusters: find them */
-    int64_t bytes;        /* size of the file; -1 means unknown */
+    bool quiet, communities; /* communities: find them */
+    int64_t bytes;           /* size of the file; -1 means unknown */
 } job;
 
 /* ---- options ---- */
@@ -132,9 +132,10 @@ static void read_layout(const cli_args *args, double madds, job *j)
     j->map.by_arrows = choose ? arrows : strcmp(layout, "arrows") == 0;
     j->map.by_neighbours = choose ? !arrows && j->map.rows >= ROWS_LAYOUT && madds <= MADDS_UNASKED
                                   : strcmp(layout, "neighbours") == 0;
-    j->map.color = color ? color : j->map.by_neighbours ? "cluster" : "row";
-    /* a page can change its colours, so it has clusters whenever the nearest rows are known */
-    j->clusters = strcmp(j->map.color, "cluster") == 0 || (j->map.by_neighbours && j->kind == HTML);
+    j->map.color = color ? color : j->map.by_neighbours ? "community" : "row";
+    /* a page can change its colours, so it has communities whenever the nearest rows are known */
+    j->communities =
+        strcmp(j->map.color, "community") == 0 || (j->map.by_neighbours && j->kind == HTML);
 }
 
 /* How many rows, and how many neighbours of each. */
@@ -160,7 +161,7 @@ static int read_counts(const cli_args *args, job *j)
     map->why_none = NULL;
     if (j->kind == HTML && cli_args_given(args, "neighbours") && near == 0)
         map->why_none = "This file contains no neighbours: it was made with --neighbours 0.";
-    bool found = j->clusters || map->by_neighbours; /* they are known anyway */
+    bool found = j->communities || map->by_neighbours; /* they are known anyway */
     if (madds <= MADDS_UNASKED || found || cli_args_given(args, "neighbours") || j->kind != HTML)
         return CLI_DONE;
     map->neighbours = 0;
@@ -319,7 +320,7 @@ static int compute_map(job *j)
     int code = find_tokens(j); /* first, because the copy of the first rows has no mapping */
     if (code == CLI_DONE) code = copy_first_rows(j);
     if (code == CLI_DONE)
-        code = cli_map_compute(j->table, j->threads, j->quiet, j->clusters, &j->map);
+        code = cli_map_compute(j->table, j->threads, j->quiet, j->communities, &j->map);
     if (code != CLI_DONE) return code;
     if (!j->quiet) note_nonfinite(&j->map);
     if (j->map.only) drop_positions(&j->map);
@@ -329,11 +330,11 @@ static int compute_map(job *j)
 
 /* ---- report ---- */
 
-static void print_json_clusters(const cli_map *map, cli_json *json)
+static void print_json_communities(const cli_map *map, cli_json *json)
 {
     size_t count;
-    const embla_cluster *list = embla_clusters_list(map->clusters, &count);
-    cli_json_open(json, "clusters", '[');
+    const embla_community *list = embla_communities_list(map->communities, &count);
+    cli_json_open(json, "communities", '[');
     for (size_t c = 0; c < count; c++) {
         cli_json_open(json, NULL, '{');
         cli_json_whole(json, "rows", list[c].rows);
@@ -365,7 +366,7 @@ static void print_json(const job *j)
         cli_json_close(&json, ']');
     }
     cli_json_text(&json, "color", map->color);
-    if (map->clusters) print_json_clusters(map, &json);
+    if (map->communities) print_json_communities(map, &json);
     if (map->listed) {
         cli_json_open(&json, "words", '[');
         for (size_t i = 0; i < map->listed_count; i++) cli_json_whole(&json, NULL, map->listed[i]);
@@ -386,20 +387,20 @@ static void print_json(const job *j)
     putchar('\n');
 }
 
-/* The number of clusters, and the names of the largest. */
-static void print_clusters(const cli_map *map)
+/* The number of communities, and the names of the largest. */
+static void print_communities(const cli_map *map)
 {
     enum { NAMED = 3 };
     size_t count, used = 0;
     char names[256] = "", name[CLI_WORD_TEXT];
-    (void)embla_clusters_list(map->clusters, &count);
+    (void)embla_communities_list(map->communities, &count);
     for (size_t c = 0; c < count && c < NAMED; c++) {
-        cli_map_cluster_name(map, c, 2, name, sizeof name);
+        cli_map_community_name(map, c, 2, name, sizeof name);
         used += (size_t)snprintf(names + used, sizeof names - used, "%s(%.80s)", c > 0 ? " " : "",
                                  name);
         if (used >= sizeof names) break;
     }
-    cli_out_fact("clusters", "%zu: %s%s", count, names, count > NAMED ? " .." : "");
+    cli_out_fact("communities", "%zu: %s%s", count, names, count > NAMED ? " .." : "");
 }
 
 static void print_facts(const job *j)
@@ -418,7 +419,7 @@ static void print_facts(const job *j)
         cli_out_fact("axes", "%.1f %% and %.1f %% of the variance%s", 100 * map->share[0],
                      100 * map->share[1],
                      map->by_arrows ? " of the ends of the arrows, whose plane this is" : "");
-    if (map->clusters) print_clusters(map);
+    if (map->communities) print_communities(map);
     if (map->outside > 0 && j->kind != HTML)
         cli_out_fact("beyond",
                      "%s outside the frame, which would otherwise shrink the rest to a spot",
@@ -521,8 +522,9 @@ static const cli_option options[] = {
     {.name = "color",
      .value = "WHAT",
      .choices = color_name,
-     .help = "colour by cluster, norm or row number; in many tables a high row number means a rare "
-             "word (default: cluster with --layout neighbours, otherwise row)"},
+     .help =
+         "colour by community, norm or row number; in many tables a high row number means a rare "
+         "word (default: community with --layout neighbours, otherwise row)"},
     {.name = "neighbours",
      .value = "K",
      .standard = "8",
@@ -569,7 +571,8 @@ const cli_verb cli_verb_map = {
         "projects the rows onto their first two principal components and states how much of "
         "the variance they show; rows that are close there can be far apart in the other "
         "directions. --layout arrows is the same with the components of the ends of the arrows, "
-        "which shows an analogy best. Clusters are groups of rows that are near each other in all "
+        "which shows an analogy best. Communities are groups of rows that are near each other in "
+        "all "
         "directions. "
         "They are named by their most central words.\n\n"
         "A page (.html) is one file that needs no network. It shows the word under the "

@@ -215,6 +215,7 @@ typedef struct {
 static int search(job *j, const buffers *b, embla_near_report *report)
 {
     embla_near_options options = j->options;
+    options.k = j->rank.top;
     int code = CLI_DONE;
     for (size_t at = 0; at < j->count && code == CLI_DONE; at += b->most) {
         size_t count = j->count - at < b->most ? j->count - at : b->most;
@@ -227,8 +228,7 @@ static int search(job *j, const buffers *b, embla_near_report *report)
         }
         options.exclude = b->exclude;
         options.exclude_count = 1 + j->excluded.count;
-        if (embla_near(j->asked.table, b->queries, count, j->rank.top, &options, b->found,
-                       report) != EMBLA_OK)
+        if (embla_near(j->asked.table, b->queries, count, &options, b->found, report) != EMBLA_OK)
             return cli_failed("%s", embla_error());
         for (size_t i = 0; i < count; i++) print_answer(j, at + i, b->found + i * j->rank.top);
     }

@@ -102,8 +102,8 @@ static void print_text(const job *j)
     size_t count, lines;
     const char *const *notes = embla_account_notes(j->account, &count);
     char size[CLI_CELL];
-    cli_out_fact("written", "%s: %s, %s", j->path, embla_account_format(j->account),
-                 cli_size(embla_account_bytes(j->account), size));
+    const embla_account_info info = cli_account_info(j->account);
+    cli_out_fact("written", "%s: %s, %s", j->path, info.format, cli_size(info.bytes, size));
     print_facts(j);
     for (size_t n = 0; n < count; n++) cli_out_fact("note", "%s", notes[n]);
     cli_out_fact("verified", "read back, checksum %s",
@@ -127,8 +127,9 @@ static void print_json(const job *j)
     cli_json_whole(&json, "seed", (int64_t)j->init.seed);
     cli_json_whole(&json, "words", j->vocab ? embla_vocab_count(j->vocab) : 0);
     if (j->account) {
-        cli_json_text(&json, "format", embla_account_format(j->account));
-        cli_json_whole(&json, "bytes", embla_account_bytes(j->account));
+        const embla_account_info info = cli_account_info(j->account);
+        cli_json_text(&json, "format", info.format);
+        cli_json_whole(&json, "bytes", info.bytes);
         cli_json_text(&json, "checksum", embla_account_lines(j->account, &lines)->checksum);
         cli_json_open(&json, "notes", '[');
         for (size_t n = 0; n < count; n++) cli_json_text(&json, NULL, notes[n]);

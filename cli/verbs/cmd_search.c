@@ -75,12 +75,17 @@ static int make_index(job *j, const char *corpus)
 }
 
 /* Whether the open index has the dtype of --dtype, if that is given. Closes it otherwise. */
+static embla_index_info index_info(const job *j)
+{
+    embla_index_info info = {0};
+    if (embla_index_describe(j->index, &info) != EMBLA_OK) info.rows = 0; /* there is an index */
+    return info;
+}
+
 static bool has_dtype(job *j)
 {
-    embla_index_info info;
     const char *wanted = cli_args_text(j->args, "dtype");
-    embla_index_describe(j->index, &info);
-    const char *stored = embla_dtype_name(info.dtype);
+    const char *stored = embla_dtype_name(index_info(j).dtype);
     if (!cli_args_given(j->args, "dtype") || strcmp(stored, wanted) == 0) return true;
     if (!j->quiet)
         cli_complain("note: %s has dtype %s, not %s; it is made again", j->path, stored, wanted);
@@ -131,16 +136,14 @@ static int open_index(job *j)
 /* --verify: reads the whole index, and compares its checksum. */
 static int verify_index(job *j)
 {
-    embla_index_info info;
     char rows[CLI_CELL];
     embla_status status = embla_index_verify(j->path);
     if (status != EMBLA_OK)
         return cli_failed("%s%s", embla_error(),
                           status == EMBLA_ERR_FORMAT ? "; delete it, and search again" : "");
-    embla_index_describe(j->index, &info);
     if (!j->as_json && !j->quiet)
         cli_complain("note: %s: %s verified by their checksum", j->path,
-                     cli_plural(info.rows, "vector", rows));
+                     cli_plural(index_info(j).rows, "vector", rows));
     return CLI_DONE;
 }
 
@@ -229,10 +232,9 @@ static int answer(void *context, const cli_texts *batch)
 
 static int answer_all(job *j)
 {
-    embla_index_info info;
+    const embla_index_info info = index_info(j);
     cli_texts texts = {
         .take = answer, .context = j, .first = 2, .field = cli_args_text(j->args, "field")};
-    embla_index_describe(j->index, &info);
     if (j->as_json) {
         cli_json_open(&j->json, NULL, '{');
         cli_json_text(&j->json, "index", j->path);

@@ -15,7 +15,7 @@
 typedef struct {
     const cli_args *args;
     cli_asked asked;
-    embla_spectrum_summary sum;
+    embla_spectrum_report report;
     double *s; /* singular values, largest first; sum.count of them */
     size_t top;
     bool centred, utf8;
@@ -34,7 +34,7 @@ static int set_up(job *j)
     j->utf8 = cli_utf8_wanted();
     j->s = malloc(dim * sizeof *j->s);
     if (!j->s) return cli_failed("no memory for %zu singular values", dim);
-    if (embla_spectrum(j->asked.table, &options, j->s, &j->sum) != EMBLA_OK)
+    if (embla_spectrum(j->asked.table, &options, j->s, &j->report) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     bool all = cli_args_flag(args, "json") && !cli_args_given(args, "top");
     j->top = all || (uint64_t)top > dim ? dim : (size_t)top;
@@ -47,7 +47,7 @@ static int set_up(job *j)
 static size_t count_positive(const job *j)
 {
     size_t count = 0;
-    while (count < j->sum.count && j->s[count] > 0) count++;
+    while (count < j->report.count && j->s[count] > 0) count++;
     return count;
 }
 
@@ -66,7 +66,7 @@ static double axis_bottom(const job *j)
 /* The block of one column, which shows the largest of its values between bottom and s[0]. */
 static const char *block_at(const job *j, double bottom, size_t column, size_t columns, int line)
 {
-    double value = j->s[column * j->sum.count / columns];
+    double value = j->s[column * j->report.count / columns];
     double share = value > bottom ? log(value / bottom) / log(j->s[0] / bottom) : 0;
     return cli_out_block(share, TALL, line, j->utf8);
 }
@@ -76,7 +76,8 @@ static void print_picture(const job *j)
     char cell[CLI_CELL];
     double bottom = axis_bottom(j);
     size_t room = (size_t)(cli_out_width() - CLI_LABEL);
-    size_t wide = room < WIDE ? room : WIDE, columns = j->sum.count < wide ? j->sum.count : wide;
+    size_t wide = room < WIDE ? room : WIDE,
+           columns = j->report.count < wide ? j->report.count : wide;
     for (int line = TALL - 1; line >= 0; line--) {
         size_t last = columns;
         cell[0] = '\0';
@@ -90,8 +91,8 @@ static void print_picture(const job *j)
     printf("%*.4g %s", CLI_LABEL - 2, bottom, j->utf8 ? "└" : "+");
     for (size_t i = 0; i < columns; i++) fputs(j->utf8 ? "─" : "-", stdout);
     printf("\n%*s1", CLI_LABEL, "");
-    (void)cli_commas((int64_t)j->sum.count, cell);
-    if (j->sum.count > 1) printf("%*s", columns > 6 ? (int)columns - 1 : 2, cell);
+    (void)cli_commas((int64_t)j->report.count, cell);
+    if (j->report.count > 1) printf("%*s", columns > 6 ? (int)columns - 1 : 2, cell);
     putchar('\n');
 }
 
@@ -113,37 +114,38 @@ static void print_table(const job *j)
     char shape[CLI_CELL], rows[CLI_CELL], dim[CLI_CELL];
     cli_out_fact("table", "%s, %s, %s%s", tensor->name, cli_shape_text(tensor, shape), tensor->type,
                  j->centred ? ", mean row subtracted" : "");
-    if (j->sum.nonfinite > 0)
+    if (j->report.nonfinite > 0)
         cli_out_fact("left out", "%s with a NaN or an infinity",
-                     cli_plural(j->sum.nonfinite, "row", rows));
-    int64_t most = j->centred && j->sum.rows > 0 ? j->sum.rows - 1 : j->sum.rows;
-    if (most < (int64_t)j->sum.count)
+                     cli_plural(j->report.nonfinite, "row", rows));
+    int64_t most = j->centred && j->report.rows > 0 ? j->report.rows - 1 : j->report.rows;
+    if (most < (int64_t)j->report.count)
         cli_out_fact("note", "%s can use at most %s of %s directions",
-                     cli_plural(j->sum.rows, "row", rows), cli_commas(most, shape),
-                     cli_commas((int64_t)j->sum.count, dim));
+                     cli_plural(j->report.rows, "row", rows), cli_commas(most, shape),
+                     cli_commas((int64_t)j->report.count, dim));
 }
 
 static void print_text(const job *j)
 {
-    const embla_spectrum_summary *sum = &j->sum;
+    const embla_spectrum_report *report = &j->report;
     char half[CLI_CELL], most[CLI_CELL], dim[CLI_CELL];
     print_table(j);
     if (count_positive(j) == 0) {
-        cli_out_fact("directions", sum->rows == 0 ? "none: no row is finite"
-                                   : j->centred   ? "none: all rows are equal"
-                                                  : "none: all numbers are zero");
+        cli_out_fact("directions", report->rows == 0 ? "none: no row is finite"
+                                   : j->centred      ? "none: all rows are equal"
+                                                     : "none: all numbers are zero");
         return;
     }
-    (void)cli_commas((int64_t)sum->count, dim);
+    (void)cli_commas((int64_t)report->count, dim);
     cli_out_fact("effective", "rank %.2f of %s, from the entropy of the singular values",
-                 sum->effective_rank, dim);
+                 report->effective_rank, dim);
     cli_out_fact("participation", "%.2f of %s, from their squares, so large values count more",
-                 sum->participation, dim);
+                 report->participation, dim);
     cli_out_fact("stable rank", "%.2f, the sum of squares divided by the largest square",
-                 sum->stable_rank);
+                 report->stable_rank);
     cli_out_fact("50 %, 90 %", "of the sum of squares are in the first %s and %s of %s directions",
-                 cli_commas(sum->rank_50, half), cli_commas(sum->rank_90, most), dim);
-    if (!j->centred && sum->rank_50 == 1 && sum->count > 2 && sum->rows > (int64_t)sum->count)
+                 cli_commas(report->rank_50, half), cli_commas(report->rank_90, most), dim);
+    if (!j->centred && report->rank_50 == 1 && report->count > 2 &&
+        report->rows > (int64_t)report->count)
         cli_out_fact("", "-> one direction dominates; if it is the mean row, --centred removes it");
     print_largest(j);
     putchar('\n');
@@ -154,20 +156,20 @@ static void print_text(const job *j)
 
 static void print_json(const job *j)
 {
-    const embla_spectrum_summary *sum = &j->sum;
+    const embla_spectrum_report *report = &j->report;
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "checkpoint", j->args->operands[0]);
     cli_json_text(&json, "tensor", j->asked.model.table.name);
     cli_json_whole(&json, "rows", embla_table_rows(j->asked.table));
-    cli_json_whole(&json, "dim", (int64_t)sum->count);
-    cli_json_whole(&json, "nonfinite", sum->nonfinite);
+    cli_json_whole(&json, "dim", (int64_t)report->count);
+    cli_json_whole(&json, "nonfinite", report->nonfinite);
     cli_json_bool(&json, "centred", j->centred);
-    cli_json_real(&json, "effective_rank", sum->effective_rank);
-    cli_json_real(&json, "participation", sum->participation);
-    cli_json_real(&json, "stable_rank", sum->stable_rank);
-    cli_json_whole(&json, "directions_50", sum->rank_50);
-    cli_json_whole(&json, "directions_90", sum->rank_90);
+    cli_json_real(&json, "effective_rank", report->effective_rank);
+    cli_json_real(&json, "participation", report->participation);
+    cli_json_real(&json, "stable_rank", report->stable_rank);
+    cli_json_whole(&json, "directions_50", report->rank_50);
+    cli_json_whole(&json, "directions_90", report->rank_90);
     cli_json_open(&json, "singular_values", '[');
     for (size_t i = 0; i < j->top; i++) cli_json_real(&json, NULL, j->s[i]);
     cli_json_close(&json, ']');
@@ -183,9 +185,9 @@ static void draw_marks(const cli_svg *svg, const job *j)
     struct {
         double at;
         const char *what;
-    } marks[] = {{(double)j->sum.rank_50, "50 % of squares"},
-                 {(double)j->sum.rank_90, "90 % of squares"},
-                 {j->sum.effective_rank, "effective rank"}};
+    } marks[] = {{(double)j->report.rank_50, "50 % of squares"},
+                 {(double)j->report.rank_90, "90 % of squares"},
+                 {j->report.effective_rank, "effective rank"}};
     char text[CLI_CELL];
     for (size_t i = 1; i < 3; i++) /* from left to right */
         for (size_t k = i; k > 0 && marks[k].at < marks[k - 1].at; k--) {
@@ -206,9 +208,9 @@ static int draw(const void *context)
     const job *j = context;
     char subtitle[256], shape[CLI_CELL];
     size_t count = count_positive(j);
-    double *x = malloc((j->sum.count + 1) * sizeof *x);
-    if (!x) return cli_failed("no memory for %zu points", j->sum.count);
-    for (size_t i = 0; i < j->sum.count; i++) x[i] = (double)(i + 1);
+    double *x = malloc((j->report.count + 1) * sizeof *x);
+    if (!x) return cli_failed("no memory for %zu points", j->report.count);
+    for (size_t i = 0; i < j->report.count; i++) x[i] = (double)(i + 1);
     (void)snprintf(subtitle, sizeof subtitle, "%.120s, %s%s", j->asked.model.table.name,
                    cli_shape_text(&j->asked.model.table, shape),
                    j->centred ? ", mean row subtracted" : "");
@@ -217,7 +219,7 @@ static int draw(const void *context)
                    .width = 760,
                    .height = 440,
                    .x = {.least = 1,
-                         .most = (double)(j->sum.count > 1 ? j->sum.count : 2),
+                         .most = (double)(j->report.count > 1 ? j->report.count : 2),
                          .label = "direction",
                          .tight = true},
                    .y = {.least = count ? j->s[count - 1] : 0.1,

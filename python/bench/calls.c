@@ -46,7 +46,7 @@ double time_near(const float *data, int64_t rows, size_t dim, const float *queri
     if (!found || embla_table_view(EMBLA_F32, rows, dim, data, (size_t)rows * dim * sizeof(float),
                                    NULL, &table) != EMBLA_OK)
         return -1;
-    LEAST(rounds, 1, embla_near(table, queries, count, k, NULL, found, NULL))
+    LEAST(rounds, 1, embla_near(table, queries, count, &(embla_near_options){.k = k}, found, NULL))
     embla_table_free(table);
     free(found);
     return least;

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
 from . import _embla
 from ._bar import Shown, shown
 from ._errors import ArgumentError, FileError, NotFoundError, UnsupportedError
-from ._hints import named, needs_path, renamed
+from ._hints import named, needs_path
 from ._keyed import Keyed
 from ._program import run_program
 from ._rows import Vocab
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class Points(NamedTuple):
-    """Every row as a point: places (rows, 2), the cluster of each row, and the clusters.
+    """Every row as a point: places (rows, 2), the community of each row, and the communities.
 
-    A cluster is (number of rows, its central rows). A label of -1 means no cluster.
+    A community is (number of rows, its central rows). A label of -1 means no community.
     """
 
     xy: Floats
     labels: Labels
-    clusters: list[tuple[int, Ids]]
+    communities: list[tuple[int, Ids]]
 
 
 class Account(NamedTuple):
@@ -202,15 +202,15 @@ class Table(Keyed):
         """Every row on the two main directions (PCA): (rows, 2), and shares of the variance."""
         return _embla.plane(self, basis, threads=threads)
 
-    def layout(self, *, steps: int = 0, clusters: int = 0, threads: int = 0,
+    def layout(self, *, steps: int = 0, max_communities: int = 0, threads: int = 0,
                progress: Shown = None) -> Points:
-        """Every row near its nearest rows (t-SNE), and clusters of rows."""
-        with renamed({"most is": "clusters is"}), shown(progress) as step:
-            return Points(*_embla.layout(self, steps=steps, clusters=clusters, threads=threads,
+        """Every row near its nearest rows (t-SNE), and communities of rows."""
+        with shown(progress) as step:
+            return Points(*_embla.layout(self, steps=steps, max_communities=max_communities, threads=threads,
                                          progress=step))
 
     def diff(self, other: Table, *, by_word: bool = False, tolerance: float = 0.0,
-             most: int | None = None, threads: int = 0) -> Diff:
+             max_rows: int | None = None, threads: int = 0) -> Diff:
         """Which rows differ from another table; by_word compares rows of the same word."""
         rows = None
         if by_word:
@@ -222,7 +222,7 @@ class Table(Keyed):
                 found = None if word is None else theirs.find(word)
                 if found is not None and found < other.rows:
                     rows[token] = found
-        return _embla.diff(self, other, other=rows, tolerance=tolerance, most=most, threads=threads)
+        return _embla.diff(self, other, other=rows, tolerance=tolerance, max_rows=max_rows, threads=threads)
 
     def map(self, path: Path, *, words: Iterable[Word] = (),
             arrows: Iterable[tuple[Word, Word]] = (), only: bool = False, layout: str = "auto",
@@ -234,7 +234,7 @@ class Table(Keyed):
 
         words are highlighted; arrows are pairs of words, which are joined; only=True draws no
         other rows. layout is "auto", "neighbours" (t-SNE), "pca" or "arrows"; color is
-        "cluster", "norm", "row" or "none". A page shows some nearest rows (neighbours) of a
+        "community", "norm", "row" or "none". A page shows some nearest rows (neighbours) of a
         clicked row; a picture has a size in pixels. The program embla, which the package
         brings, draws it: ``embla help map`` says more.
         """

@@ -298,10 +298,11 @@ static PyObject *account_dict(const embla_account *account)
         if (!line || PyList_Append(list, line) < 0) Py_CLEAR(list);
         Py_XDECREF(line);
     }
-    bool good = dict && bind_put(dict, "lines", list) &&
-                bind_put(dict, "notes", text_list(texts, notes)) &&
-                bind_put(dict, "format", bind_text(embla_account_format(account))) &&
-                bind_put(dict, "bytes", PyLong_FromLongLong(embla_account_bytes(account)));
+    embla_account_info info = {0};
+    bool good = dict && embla_account_describe(account, &info) == EMBLA_OK &&
+                bind_put(dict, "lines", list) && bind_put(dict, "notes", text_list(texts, notes)) &&
+                bind_put(dict, "format", bind_text(info.format)) &&
+                bind_put(dict, "bytes", PyLong_FromLongLong(info.bytes));
     if (!good) Py_CLEAR(dict);
     return dict;
 }

@@ -54,7 +54,7 @@ static PyObject *cost(PyObject *module, BIND_ARGS)
         {.name = "trunk", .kind = 'l', .to = &asked.trunk},
         {.name = "ngram_rows", .kind = 'l', .to = &asked.ngram_rows},
         {.name = "ngram_dim", .kind = 'l', .to = &asked.ngram_dim},
-        {.name = "ngram_per_token", .kind = 'l', .to = &asked.ngram_per_token},
+        {.name = "ngram_rows_per_token", .kind = 'l', .to = &asked.ngram_rows_per_token},
         {.name = "dtype", .kind = 's', .to = &dtype},
         {.name = "ngram_dtype", .kind = 's', .to = &ngram_dtype},
         {.name = "tied", .kind = 'O', .to = &tied}};
@@ -70,7 +70,7 @@ static PyObject *cost(PyObject *module, BIND_ARGS)
     if (asked.trunk) model.trunk = asked.trunk;
     if (asked.ngram_rows) model.ngram_rows = asked.ngram_rows;
     if (asked.ngram_dim) model.ngram_dim = asked.ngram_dim;
-    if (asked.ngram_per_token) model.ngram_per_token = asked.ngram_per_token;
+    if (asked.ngram_rows_per_token) model.ngram_rows_per_token = asked.ngram_rows_per_token;
     if (tied && tied != Py_None) {
         int truth = PyObject_IsTrue(tied);
         if (truth < 0) return NULL;
@@ -97,7 +97,7 @@ static PyMethodDef functions[] = {
     BIND_METHOD(
         "cost", cost,
         "cost(preset=None, *, rows=0, dim=0, positions=0, layers=0, trunk=0, ngram_rows=0,\n"
-        "     ngram_dim=0, ngram_per_token=0, dtype=None, ngram_dtype=None, tied=None)\n"
+        "     ngram_dim=0, ngram_rows_per_token=0, dtype=None, ngram_dtype=None, tied=None)\n"
         "--\n\nParameters, bytes and operations of a model's tables."),
     {"cost_presets", cost_presets, METH_NOARGS, "cost_presets()\n--\n\nPublished models."},
     {NULL, NULL, 0, NULL}};

@@ -129,7 +129,8 @@ static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t to
     embla_index_info info = {0};
     size_t bytes = 0;
     if (top < 1) return bind_error(EMBLA_ERR_ARGUMENT, "top is 0; it must be at least 1");
-    embla_index_describe(handle_of(self), &info);
+    if (embla_index_describe(handle_of(self), &info) != EMBLA_OK)
+        return bind_fail(EMBLA_ERR_ARGUMENT);
     if (top > (uint64_t)info.rows) top = info.rows > 0 ? (size_t)info.rows : 1;
     if (__builtin_mul_overflow(texts->count, top, &bytes) ||
         __builtin_mul_overflow(bytes, sizeof(embla_neighbour), &bytes))
@@ -193,7 +194,7 @@ static PyObject *index_info(PyObject *self, PyObject *unused)
 {
     embla_index_info i = {0};
     (void)unused;
-    embla_index_describe(handle_of(self), &i);
+    if (embla_index_describe(handle_of(self), &i) != EMBLA_OK) return bind_fail(EMBLA_ERR_ARGUMENT);
     return Py_BuildValue("{s:L,s:L,s:L,s:L,s:n,s:s,s:N}", "lines", (long long)i.lines, "rows",
                          (long long)i.rows, "bytes", (long long)i.bytes, "text_bytes",
                          (long long)i.text_bytes, "dim", (Py_ssize_t)i.dim, "dtype",

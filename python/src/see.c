@@ -89,7 +89,7 @@ static bool read_excluded(PyObject *object, size_t vectors, bind_ids *ids,
 }
 
 static PyObject *near_vectors(const embla_table *table, const bind_floats *queries, size_t vectors,
-                              size_t top, const embla_near_options *options)
+                              size_t top, embla_near_options *options)
 {
     Py_ssize_t shape[BIND_RANK];
     if (!read_top(table, queries->rank == 1, &top)) return NULL;
@@ -98,7 +98,8 @@ static PyObject *near_vectors(const embla_table *table, const bind_floats *queri
     embla_neighbour *found = neighbours_new(vectors, top);
     if (!found) return NULL;
     embla_status status;
-    BIND_RUN(true, status = embla_near(table, queries->values, vectors, top, options, found, NULL));
+    options->k = top;
+    BIND_RUN(true, status = embla_near(table, queries->values, vectors, options, found, NULL));
     PyObject *result = status == EMBLA_OK
                            ? split_neighbours(found, queries->rank, shape, vectors * top)
                            : bind_fail(status);
@@ -183,9 +184,13 @@ static PyObject *see_analogy(PyObject *module, BIND_ARGS)
             embla_neighbour *found = good ? neighbours_new(1, top) : NULL;
             embla_status status = EMBLA_OK;
             if (found) {
-                BIND_RUN(true,
-                         status = embla_analogy(bind_table_of(table), a.values, a.count, b.values,
-                                                b.count, top, &options, found, NULL));
+                const embla_analogy_question question = {.plus = a.values,
+                                                         .plus_count = a.count,
+                                                         .minus = b.values,
+                                                         .minus_count = b.count};
+                options.k = top;
+                BIND_RUN(true, status = embla_analogy(bind_table_of(table), &question, &options,
+                                                      found, NULL));
                 const Py_ssize_t shape[1] = {(Py_ssize_t)top};
                 result =
                     status == EMBLA_OK ? split_neighbours(found, 1, shape, top) : bind_fail(status);
@@ -351,7 +356,7 @@ static PyObject *duplicates_list(const embla_health *health)
     return list;
 }
 
-static bool put_summary(PyObject *dict, const embla_health_summary *s)
+static bool put_info(PyObject *dict, const embla_health_info *s)
 {
     return bind_put(dict, "rows", PyLong_FromLongLong(s->rows)) &&
            bind_put(dict, "dim", PyLong_FromLongLong(s->dim)) &&
@@ -380,15 +385,17 @@ static PyObject *health_dict(const embla_health *health)
     const embla_neighbour *order = embla_health_ranked(health, &ranked);
     const Py_ssize_t shape[1] = {(Py_ssize_t)ranked};
     PyObject *dict = PyDict_New();
-    bool norm = embla_health_ranked_by(health) == EMBLA_HEALTH_RANKING_NORM;
-    bool good = dict && put_summary(dict, embla_health_describe(health)) &&
-                bind_put(dict, "nonfinite", bind_array_copy(BIND_I64, n, nonfinite)) &&
-                bind_put(dict, "zero", bind_array_copy(BIND_I64, zero, zeros)) &&
-                bind_put(dict, "unused", bind_array_copy(BIND_I64, unused, never)) &&
-                bind_put(dict, "duplicates", duplicates_list(health)) &&
-                bind_put(dict, "groups", groups_list(health)) &&
-                bind_put(dict, "ranked_by", bind_text(norm ? "norm" : "unused")) &&
-                bind_put(dict, "ranked", split_neighbours(order, 1, shape, ranked));
+    embla_health_info info = {0};
+    bool good =
+        dict && embla_health_describe(health, &info) == EMBLA_OK && put_info(dict, &info) &&
+        bind_put(dict, "nonfinite", bind_array_copy(BIND_I64, n, nonfinite)) &&
+        bind_put(dict, "zero", bind_array_copy(BIND_I64, zero, zeros)) &&
+        bind_put(dict, "unused", bind_array_copy(BIND_I64, unused, never)) &&
+        bind_put(dict, "duplicates", duplicates_list(health)) &&
+        bind_put(dict, "groups", groups_list(health)) &&
+        bind_put(dict, "ranked_by",
+                 bind_text(info.ranked_by == EMBLA_HEALTH_RANKING_NORM ? "norm" : "unused")) &&
+        bind_put(dict, "ranked", split_neighbours(order, 1, shape, ranked));
     if (!good) Py_CLEAR(dict);
     return dict;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that look at a whole table: spectrum, plane, layout with clusters, diff; and functions
- * on vectors: pool, sinusoid, measures of two vectors. */
+/* Functions that look at a whole table: spectrum, plane, layout with communities, diff; and
+ * functions on vectors: pool, sinusoid, measures of two vectors. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static PyObject *shape_spectrum(PyObject *module, BIND_ARGS)
 {
     PyObject *table = NULL;
     embla_spectrum_options options = {0};
-    embla_spectrum_summary s = {0};
+    embla_spectrum_report s = {0};
     double *singular = NULL;
     const bind_argument arguments[] = {
         {.name = "table", .kind = 'O', .to = &table, .required = true},
@@ -83,11 +83,11 @@ static PyObject *shape_plane(PyObject *module, BIND_ARGS)
     return result;
 }
 
-/* The clusters as a list of (rows, central rows). */
-static PyObject *clusters_list(const embla_clusters *clusters)
+/* The communities as a list of (rows, central rows). */
+static PyObject *communities_list(const embla_communities *communities)
 {
     size_t count = 0;
-    const embla_cluster *list = embla_clusters_list(clusters, &count);
+    const embla_community *list = embla_communities_list(communities, &count);
     PyObject *result = PyList_New(0);
     for (size_t i = 0; result && i < count; i++) {
         PyObject *item =
@@ -102,17 +102,18 @@ static PyObject *clusters_list(const embla_clusters *clusters)
 typedef struct {
     embla_graph_options graph;
     embla_layout_options layout;
-    embla_clusters_options clusters;
+    embla_communities_options communities;
 } layout_options;
 
-/* Neighbours of all rows, then places, then clusters. Runs without the GIL. */
+/* Neighbours of all rows, then places, then communities. Runs without the GIL. */
 static embla_status run_layout(const embla_table *table, const layout_options *options, float *xy,
-                               embla_clusters **clusters)
+                               embla_communities **communities)
 {
     embla_graph *graph = NULL;
     embla_status status = embla_graph_new(table, &options->graph, &graph);
     if (status == EMBLA_OK) status = embla_layout(table, graph, &options->layout, xy, NULL);
-    if (status == EMBLA_OK) status = embla_clusters_new(graph, &options->clusters, clusters);
+    if (status == EMBLA_OK)
+        status = embla_communities_new(graph, &options->communities, communities);
     embla_graph_free(graph);
     return status;
 }
@@ -121,34 +122,35 @@ static PyObject *shape_layout(PyObject *module, BIND_ARGS)
 {
     PyObject *table = NULL, *result = NULL;
     bind_progress progress = {0};
-    layout_options options = {.graph = {.progress = bind_progress_step, .context = &progress},
-                              .layout = {.progress = bind_progress_step, .context = &progress},
-                              .clusters = {.progress = bind_progress_step, .context = &progress}};
+    layout_options options = {
+        .graph = {.progress = bind_progress_step, .context = &progress},
+        .layout = {.progress = bind_progress_step, .context = &progress},
+        .communities = {.progress = bind_progress_step, .context = &progress}};
     int threads = 0;
     float *xy = NULL;
-    embla_clusters *clusters = NULL;
+    embla_communities *communities = NULL;
     const bind_argument arguments[] = {
         {.name = "table", .kind = 'O', .to = &table, .required = true},
         {.name = "steps", .kind = 'i', .to = &options.layout.steps},
-        {.name = "clusters", .kind = 'z', .to = &options.clusters.most},
+        {.name = "max_communities", .kind = 'z', .to = &options.communities.max_communities},
         {.name = "threads", .kind = 'i', .to = &threads},
         {.name = "progress", .kind = 'O', .to = &progress.function}};
     (void)module;
     if (!bind_arguments("layout", values, count, names, 1, arguments, BIND_COUNT(arguments)) ||
         !bind_table_enter(table, "table"))
         return NULL;
-    options.graph.threads = options.layout.threads = options.clusters.threads = threads;
+    options.graph.threads = options.layout.threads = options.communities.threads = threads;
     PyObject *array = new_points(bind_table_of(table), &xy);
     if (array) {
         size_t labels = 0;
         embla_status status;
-        BIND_RUN(true, status = run_layout(bind_table_of(table), &options, xy, &clusters));
-        const int32_t *label = clusters ? embla_clusters_labels(clusters, &labels) : NULL;
+        BIND_RUN(true, status = run_layout(bind_table_of(table), &options, xy, &communities));
+        const int32_t *label = communities ? embla_communities_labels(communities, &labels) : NULL;
         array = bind_array_done(status, array);
         if (array)
             result = Py_BuildValue("NNN", array, bind_array_copy(BIND_I32, labels, label),
-                                   clusters_list(clusters));
-        embla_clusters_free(clusters);
+                                   communities_list(communities));
+        embla_communities_free(communities);
     }
     bind_leave(table, false);
     return result;
@@ -159,7 +161,8 @@ static PyObject *shape_layout(PyObject *module, BIND_ARGS)
 static PyObject *diff_dict(const embla_diff *diff, size_t most)
 {
     size_t count = 0;
-    const embla_diff_summary *s = embla_diff_describe(diff);
+    embla_diff_info s;
+    if (embla_diff_describe(diff, &s) != EMBLA_OK) return bind_fail(EMBLA_ERR_ARGUMENT);
     const embla_diff_row *rows = embla_diff_rows(diff, &count);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count && i < most; i++) {
@@ -172,11 +175,11 @@ static PyObject *diff_dict(const embla_diff *diff, size_t most)
     }
     if (!list) return NULL;
     return Py_BuildValue(
-        "{s:(LL),s:L,s:L,s:L,s:(LL),s:L,s:d,s:d,s:d,s:N}", "rows", (long long)s->rows[0],
-        (long long)s->rows[1], "compared", (long long)s->compared, "same", (long long)s->same,
-        "changed", (long long)s->changed, "only", (long long)s->only[0], (long long)s->only[1],
-        "nonfinite", (long long)s->nonfinite, "difference", s->difference, "distance_mean",
-        s->distance_mean, "cosine_mean", s->cosine_mean, "changes", list);
+        "{s:(LL),s:L,s:L,s:L,s:(LL),s:L,s:d,s:d,s:d,s:N}", "rows", (long long)s.rows[0],
+        (long long)s.rows[1], "compared", (long long)s.compared, "same", (long long)s.same,
+        "changed", (long long)s.changed, "only", (long long)s.only[0], (long long)s.only[1],
+        "nonfinite", (long long)s.nonfinite, "difference", s.difference, "distance_mean",
+        s.distance_mean, "cosine_mean", s.cosine_mean, "changes", list);
 }
 
 static PyObject *diff_tables(PyObject *first, PyObject *second, embla_diff_options *options,
@@ -214,7 +217,7 @@ static PyObject *shape_diff(PyObject *module, BIND_ARGS)
         {.name = "second", .kind = 'O', .to = &second, .required = true},
         {.name = "other", .kind = 'O', .to = &other},
         {.name = "tolerance", .kind = 'd', .to = &options.tolerance},
-        {.name = "most", .kind = 'z', .to = &most},
+        {.name = "max_rows", .kind = 'z', .to = &most},
         {.name = "threads", .kind = 'i', .to = &options.threads}};
     (void)module;
     if (!bind_arguments("diff", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
@@ -339,10 +342,10 @@ static PyMethodDef functions[] = {
                 "plane(table, basis=None, *, threads=0)\n--\n\n"
                 "Points (rows, 2) by PCA, and shares of the variance."),
     BIND_METHOD("layout", shape_layout,
-                "layout(table, *, steps=0, clusters=0, threads=0, progress=None)\n--\n\n"
-                "Points (rows, 2) by t-SNE, the cluster of each row, and the clusters."),
+                "layout(table, *, steps=0, communities=0, threads=0, progress=None)\n--\n\n"
+                "Points (rows, 2) by t-SNE, the community of each row, and the communities."),
     BIND_METHOD("diff", shape_diff,
-                "diff(first, second, *, other=None, tolerance=0.0, most=None, "
+                "diff(first, second, *, other=None, tolerance=0.0, max_rows=None, "
                 "threads=0)\n--\n\nWhich rows differ."),
     BIND_METHOD("pool", shape_pool,
                 "pool(vectors, kind='mean', *, normalize=False, threads=0)\n"

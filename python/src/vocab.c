@@ -125,7 +125,7 @@ static PyObject *vocab_suggest(PyObject *self, BIND_ARGS)
     char *text = NULL;
     Py_ssize_t length = 0;
     const bind_argument arguments[] = {{.name = "word", .kind = 'O', .to = &word, .required = true},
-                                       {.name = "most", .kind = 'z', .to = &most}};
+                                       {.name = "max_words", .kind = 'z', .to = &most}};
     if (!bind_arguments("suggest", values, count, names, 2, arguments, 2)) return NULL;
     PyObject *bytes = word_bytes(word);
     if (!bytes) return NULL;
@@ -188,7 +188,7 @@ static PyMethodDef methods[] = {
     {"find", vocab_find, METH_O, "find($self, word, /)\n--\n\nThe token of a word, or None."},
     {"word", vocab_word, METH_O, "word($self, token, /)\n--\n\nThe word of a token, or None."},
     BIND_METHOD("suggest", vocab_suggest,
-                "suggest(word, most=5)\n--\n\nWords with a similar spelling, the best first."),
+                "suggest(word, max_words=5)\n--\n\nWords with a similar spelling, the best first."),
     {"list", vocab_list, METH_NOARGS,
      "list()\n--\n\nAll words by token; None where a token has no word."},
     {NULL, NULL, 0, NULL}};

@@ -196,8 +196,8 @@ def test_errors_name_arguments_of_python_and_no_temporary_file(table, tmp_path):
         embla.words([["a", "b", "c"]], min_count=7)
     with pytest.raises(embla.ShapeError, match="^the list of texts: none of its 1 lines"):
         embla.Index(embla.Encoder(WORDS), ["zzz"])
-    with pytest.raises(embla.ArgumentError, match="^clusters is 10000; the maximum is"):
-        table.layout(clusters=10000, steps=1)
+    with pytest.raises(embla.ArgumentError, match="^max_communities is 10000; the maximum is"):
+        table.layout(max_communities=10000, steps=1)
     with pytest.raises(embla.ArgumentError, match="^first is 3, but .* positions"):
         table.embed([1], first=3)
 

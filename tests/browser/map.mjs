@@ -50,19 +50,19 @@ const spot = async (page, row) => {
   const [x, y] = await page.evaluate(`embla.place(${row})`), box = await page.locator('#marks').boundingBox();
   return [box.x + x, box.y + y];
 };
-/* The legend names every cluster, and a click on a name shows its most central row. */
-async function clusters(page) {
-  const names = await page.locator('#clusters span').allTextContents();
-  await check('clusters have names', () => assert(names.length > 5 && names.length <= 20 && names.every(name => name.includes(', ')), names.join('; ')));
+/* The legend names every community, and a click on a name shows its most central row. */
+async function communities(page) {
+  const names = await page.locator('#communities span').allTextContents();
+  await check('communities have names', () => assert(names.length > 5 && names.length <= 20 && names.every(name => name.includes(', ')), names.join('; ')));
   await check('the axes have no meaning', async () => assert((await page.textContent('#axes')).includes('no meaning')));
-  await page.click('#clusters li:nth-child(1) button');
+  await page.click('#communities li:nth-child(1) button');
   await settle(page);
-  await check('a cluster is shown', async () => assert(names[0].startsWith(await page.textContent('#word') + ',')));
+  await check('a community is shown', async () => assert(names[0].startsWith(await page.textContent('#word') + ',')));
   await page.click('#close');
   await page.click('#color label:nth-child(2)');
-  await check('a scale in place of the legend', async () => assert(await page.isHidden('#clusters') && await page.isVisible('#scale')));
-  await page.click('#by-cluster');
-  await check('the legend again', async () => assert(await page.isVisible('#clusters') && await page.isHidden('#scale')));
+  await check('a scale in place of the legend', async () => assert(await page.isHidden('#communities') && await page.isVisible('#scale')));
+  await page.click('#by-community');
+  await check('the legend again', async () => assert(await page.isVisible('#communities') && await page.isHidden('#scale')));
   await page.click('#reset');
   await settle(page);
 }
@@ -291,7 +291,7 @@ async function glove() {
   await check('all points', async () => assert.equal(await page.evaluate('embla.count'), slow ? 4000 : 50000));
   await check('they are drawn', async () => assert(await drawn(page) > 20000));
   await keep(page, 'light');
-  await clusters(page);
+  await communities(page);
   await find(page);
   await move(page);
   await click(page);

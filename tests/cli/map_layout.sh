@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Layouts that keep near rows near, and clusters: what is said, what a file has, and when they are made.
+# Layouts that keep near rows near, and communities: what is said, what a file has, and when they are made.
 . "$SOURCE/tests/cli/models.sh"
 # 600 rows around 6 directions: word a17 is of group a
 awk 'BEGIN {
@@ -18,19 +18,19 @@ run() { try "$@" | sed -E 's/[0-9.]+ (k|M)B/N kB/; s/"bytes":[0-9]+/"bytes":N/; 
 run map groups.vec -o groups.html
 run map groups.vec -o groups.svg --json
 run map groups.vec -o pca.svg --layout pca
-run map groups.vec -o pca.html --layout pca --color cluster -q
+run map groups.vec -o pca.html --layout pca --color community -q
 fox
 run map fox.vec -o fox.svg --layout neighbours
 run map fox.vec -o fox2.svg --layout near
-# groups are clusters, named by their own words
+# groups are communities, named by their own words
 embla map groups.vec -o again.svg --json | grep -o '"rows":100' | wc -l
 field() { sed -n "s|.*id=\"data-$2\">\([^<]*\)</script>|\1|p" "$1" | base64 -d; }
 for file in groups pca; do
     grep -o 'data-layout="[a-z]*"\|data-color="[a-z]*"' $file.html
-    field $file.html cluster | od -An -tu1 -v -w6 | sort | uniq -c | sed 's/ \+/ /g' | cut -d ' ' -f 2 # one label for each group
+    field $file.html community | od -An -tu1 -v -w6 | sort | uniq -c | sed 's/ \+/ /g' | cut -d ' ' -f 2 # one label for each group
 done
-grep -o 'data-clusters="[^"]*' groups.html | cut -d '"' -f 2 | tr ';' '\n' | awk '{ ok = 1; for (i = 4; i <= NF; i++) if ($i % 6 != $3 % 6) ok = 0; print NF - 2, ok }'
-# a picture says what its axes are, and names clusters
+grep -o 'data-communities="[^"]*' groups.html | cut -d '"' -f 2 | tr ';' '\n' | awk '{ ok = 1; for (i = 4; i <= NF; i++) if ($i % 6 != $3 % 6) ok = 0; print NF - 2, ok }'
+# a picture says what its axes are, and names communities
 grep -o '>[^<]*principal[^<]*\|>[^<]*no meaning[^<]*\|>[^<]*coloured by[^<]*' groups.svg pca.svg
 grep -c 'class="word halo c' groups.svg
 grep -o 'class="word halo c[^<]*' pca.svg

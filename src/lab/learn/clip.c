@@ -160,12 +160,10 @@ static embla_status check(const embla_span *spans, size_t count, double max_norm
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the maximum gradient norm is %g; it must be finite and 0 or greater",
                           max_norm);
-    if (count > 0 && !spans)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu spans to clip, but spans is NULL", count);
     for (size_t i = 0; i < count; i++) {
         if (spans[i].count > 0 && !spans[i].values)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "span %zu has %zu numbers, but values is NULL", i,
-                              spans[i].count);
+            return embla_fail(EMBLA_ERR_ARGUMENT, "spans[%zu].values is NULL, but its count is %zu",
+                              i, spans[i].count);
         if (!embla_add_ok(numbers, spans[i].count, &numbers) ||
             !embla_mul_ok(numbers, sizeof(float), &all) || !embla_size_ok(all, bytes))
             return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -181,6 +179,7 @@ embla_status embla_clip(const embla_span *spans, size_t count, double max_norm,
     EMBLA_TRY(embla_options_check(options));
     size_t bytes = 0;
     int threads = options ? options->threads : 0;
+    EMBLA_NEED_MANY(spans, count);
     EMBLA_TRY(check(spans, count, max_norm, threads, &bytes));
     threads = embla_threads_for(threads, bytes);
     double length = sqrt(sum_of_squares(spans, count, threads));

@@ -21,8 +21,8 @@ embla_status embla_frozen_check(const embla_frozen *frozen, int64_t rows)
                           " rows",
                           frozen->below, rows);
     if (frozen->count > 0 && !frozen->rows)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu frozen rows, but the list of row numbers is NULL", frozen->count);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "frozen.rows is NULL, but frozen.count is %zu",
+                          frozen->count);
     return embla_lookup_check_rows(frozen->rows, frozen->count, rows, "frozen row");
 }
 

@@ -205,7 +205,8 @@ embla_status embla_optim_new(embla_table *table, const embla_optim_options *opti
     const embla_optim_options defaults = {0};
     void *memory = NULL;
     if (!options) options = &defaults;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
+    EMBLA_NEED(table);
+    EMBLA_NEED(out);
     EMBLA_TRY(check_table(table));
     EMBLA_TRY(check_options(options));
     EMBLA_TRY(embla_mem_new(sizeof(embla_optim), "an optimizer", &memory));
@@ -438,16 +439,16 @@ static void do_all(const work *k, const float *gradient)
     }
 }
 
-embla_status embla_optim_step(embla_optim *o, double rate, const float *gradient)
+embla_status embla_optim_step(embla_optim *optim, double rate, const float *gradient)
 {
     embla_moment moment;
-    if (!o || !gradient)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", o ? "the gradient" : "the optimizer");
-    EMBLA_TRY(next_moment(o, rate, &moment));
-    work k = work_of(o, &moment);
+    EMBLA_NEED(optim);
+    EMBLA_NEED(gradient);
+    EMBLA_TRY(next_moment(optim, rate, &moment));
+    work k = work_of(optim, &moment);
     do_all(&k, gradient);
-    o->steps++;
-    forget(o);
+    optim->steps++;
+    forget(optim);
     return EMBLA_OK;
 }
 
@@ -458,15 +459,6 @@ typedef struct {
     size_t count;
     const float *gradients;
 } named_rows;
-
-static embla_status check_rows(const embla_optim *o, const int64_t *rows, size_t count,
-                               const float *gradients)
-{
-    if (count > 0 && (!rows || !gradients))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a step of %zu rows, but %s is NULL", count,
-                          rows ? "gradients" : "rows");
-    return embla_table_check_ascending(o->table, rows, count);
-}
 
 /* Updates rows first .. end-1 of the list. The row after them is prefetched too, because it usually
  * belongs to this thread. */
@@ -493,26 +485,29 @@ static size_t share_of(const embla_optim *o, size_t count, int threads)
     return share < SHARE_LEAST || any_behind(o) ? SHARE_LEAST : share;
 }
 
-embla_status embla_optim_step_rows(embla_optim *o, double rate, const int64_t *rows, size_t count,
-                                   const float *gradients)
+embla_status embla_optim_step_rows(embla_optim *optim, double rate, const int64_t *rows,
+                                   size_t count, const float *gradients)
 {
     embla_moment moment;
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
-    EMBLA_TRY(next_moment(o, rate, &moment));
-    EMBLA_TRY(check_rows(o, rows, count, gradients));
-    EMBLA_TRY(make_room(o));
-    work k = work_of(o, &moment);
+    EMBLA_NEED(optim);
+    EMBLA_TRY(next_moment(optim, rate, &moment));
+    EMBLA_NEED_MANY(rows, count);
+    EMBLA_NEED_MANY(gradients, count);
+    EMBLA_TRY(embla_table_check_ascending(optim->table, rows, count));
+    EMBLA_TRY(make_room(optim));
+    work k = work_of(optim, &moment);
     const named_rows named = {rows, count, gradients};
-    int threads = embla_threads_for(o->threads, bytes_of(o, (uint64_t)count * o->table->dim));
-    size_t share = share_of(o, count, threads);
+    int threads =
+        embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
+    size_t share = share_of(optim, count, threads);
     int64_t shares = (int64_t)((count + share - 1) / share);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t i = 0; i < shares; i++) {
         size_t first = (size_t)i * share;
         do_some(&k, &named, first, count - first < share ? count : first + share);
     }
-    if (o->reached) o->history[o->steps - o->forgotten] = moment;
-    o->steps++;
+    if (optim->reached) optim->history[optim->steps - optim->forgotten] = moment;
+    optim->steps++;
     return EMBLA_OK;
 }
 
@@ -530,18 +525,19 @@ static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uin
     }
 }
 
-embla_status embla_optim_catch_up(embla_optim *o, const int64_t *rows, size_t count)
+embla_status embla_optim_catch_up(embla_optim *optim, const int64_t *rows, size_t count)
 {
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
-    if (rows) EMBLA_TRY(embla_table_check_rows(o->table, rows, count));
-    if (!any_behind(o)) return EMBLA_OK;
-    work k = work_of(o, NULL);
+    EMBLA_NEED(optim);
+    if (rows) EMBLA_TRY(embla_table_check_rows(optim->table, rows, count));
+    if (!any_behind(optim)) return EMBLA_OK;
+    work k = work_of(optim, NULL);
     if (!rows) {
         do_all(&k, NULL);
-        forget(o);
+        forget(optim);
         return EMBLA_OK;
     }
-    int threads = embla_threads_for(o->threads, bytes_of(o, (uint64_t)count * o->table->dim));
+    int threads =
+        embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, 1)
     for (int64_t i = 0; i < threads; i++)
         catch_up_owned(&k, rows, count, (uint64_t)i, (uint64_t)threads);
@@ -550,36 +546,36 @@ embla_status embla_optim_catch_up(embla_optim *o, const int64_t *rows, size_t co
 
 /* ---- states ---- */
 
-int64_t embla_optim_steps(const embla_optim *o)
+int64_t embla_optim_steps(const embla_optim *optim)
 {
-    return o->steps;
+    return optim ? optim->steps : 0;
 }
 
-embla_status embla_optim_set_steps(embla_optim *o, int64_t steps)
+embla_status embla_optim_set_steps(embla_optim *optim, int64_t steps)
 {
-    if (!o) return embla_fail(EMBLA_ERR_ARGUMENT, "the optimizer is NULL");
+    EMBLA_NEED(optim);
     if (steps < 0 || steps > STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "steps is %" PRId64 "; it must be from 0 to %" PRId64,
                           steps, STEPS_MOST);
-    int64_t least = any_behind(o) ? oldest(o) : o->steps;
-    if (least < o->steps)
+    int64_t least = any_behind(optim) ? oldest(optim) : optim->steps;
+    if (least < optim->steps)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "steps cannot be set to %" PRId64 ": a row has made only %" PRId64
                           " of %" PRId64 "; call embla_optim_catch_up first",
-                          steps, least, o->steps);
-    o->steps = steps;
-    forget(o);
+                          steps, least, optim->steps);
+    optim->steps = steps;
+    forget(optim);
     return EMBLA_OK;
 }
 
-embla_status embla_optim_state_at(embla_optim *o, size_t n, embla_optim_state *out)
+embla_status embla_optim_state_at(embla_optim *optim, size_t n, embla_optim_state *out)
 {
-    if (!o || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", o ? "out" : "the optimizer");
-    if (n >= o->state_count)
+    EMBLA_NEED(optim);
+    EMBLA_NEED(out);
+    if (n >= optim->state_count)
         return embla_fail(EMBLA_ERR_RANGE, "state %zu does not exist; there are %zu", n,
-                          o->state_count);
-    EMBLA_TRY(embla_optim_catch_up(o, NULL, 0));
-    *out = o->states[n].seen;
+                          optim->state_count);
+    EMBLA_TRY(embla_optim_catch_up(optim, NULL, 0));
+    *out = optim->states[n].seen;
     return EMBLA_OK;
 }

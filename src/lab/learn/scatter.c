@@ -44,7 +44,7 @@ embla_status embla_scatter_new(int64_t rows, size_t capacity, embla_scatter **ou
 {
     embla_scatter made = {.table_rows = rows, .most = capacity};
     void *handle = NULL;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_scatter_new: out is NULL");
+    EMBLA_NEED(out);
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be from 1 to %" PRId64,
                           rows, EMBLA_ROWS_MOST);
@@ -82,12 +82,12 @@ void embla_scatter_free(embla_scatter *scatter)
 
 size_t embla_scatter_count(const embla_scatter *scatter)
 {
-    return scatter->count;
+    return scatter ? scatter->count : 0;
 }
 
 const int64_t *embla_scatter_rows(const embla_scatter *scatter)
 {
-    return scatter->rows;
+    return scatter ? scatter->rows : NULL;
 }
 
 /* ---- check ---- */
@@ -101,14 +101,11 @@ static embla_status check_options(const embla_scatter *s, const embla_scatter_op
     return embla_frozen_check(&options->frozen, s->table_rows);
 }
 
-static embla_status check_count(const embla_scatter *s, const void *ids, size_t count)
+static embla_status check_count(const embla_scatter *s, size_t count)
 {
     if (count > s->most)
         return embla_fail(EMBLA_ERR_SHAPE, "count is %zu; the scatter has room for only %zu tokens",
                           count, s->most);
-    if (count > 0 && !ids)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but the list of tokens or rows is NULL",
-                          count);
     return EMBLA_OK;
 }
 
@@ -216,10 +213,11 @@ embla_status embla_scatter_plan(embla_scatter *scatter, const int32_t *tokens, s
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_scatter_options defaults = {0};
-    if (!scatter) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
+    EMBLA_NEED(scatter);
     if (!options) options = &defaults;
     EMBLA_TRY(check_options(scatter, options));
-    EMBLA_TRY(check_count(scatter, tokens, count));
+    EMBLA_TRY(check_count(scatter, count));
+    EMBLA_NEED_MANY(tokens, count);
     EMBLA_TRY(embla_lookup_check_tokens(tokens, count, scatter->table_rows, false));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)tokens[i] << scatter->shift | i;
@@ -232,10 +230,11 @@ embla_status embla_scatter_plan_rows(embla_scatter *scatter, const int64_t *rows
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_scatter_options defaults = {0};
-    if (!scatter) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
+    EMBLA_NEED(scatter);
     if (!options) options = &defaults;
     EMBLA_TRY(check_options(scatter, options));
-    EMBLA_TRY(check_count(scatter, rows, count));
+    EMBLA_TRY(check_count(scatter, count));
+    EMBLA_NEED_MANY(rows, count);
     EMBLA_TRY(embla_lookup_check_rows(rows, count, scatter->table_rows, "row"));
     for (size_t i = 0; i < count; i++)
         scatter->keys[0][i] = (uint64_t)rows[i] << scatter->shift | i;
@@ -246,11 +245,9 @@ embla_status embla_scatter_plan_rows(embla_scatter *scatter, const int64_t *rows
 /* ---- sum ---- */
 
 /* out has out_rows rows. */
-static embla_status check_sum(const embla_scatter *s, const float *gradients, size_t dim,
-                              uint64_t out_rows, const float *out)
+static embla_status check_sum(const embla_scatter *s, size_t dim, uint64_t out_rows)
 {
     size_t bytes;
-    if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "the scatter is NULL");
     if (!s->planned)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the scatter has no plan; call embla_scatter_plan first");
@@ -261,18 +258,16 @@ static embla_status check_sum(const embla_scatter *s, const float *gradients, si
     if (!embla_span_ok(out_rows, dim * sizeof(float), dim * sizeof(float), &bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%" PRIu64 " x %zu numbers do not fit in memory",
                           out_rows, dim);
-    if (s->tokens > 0 && !gradients)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients to sum, but gradients is NULL",
-                          s->tokens);
-    if (s->count > 0 && !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but out is NULL", s->count);
     return EMBLA_OK;
 }
 
 embla_status embla_scatter_sum(const embla_scatter *scatter, const float *gradients, size_t dim,
                                float *out)
 {
-    EMBLA_TRY(check_sum(scatter, gradients, dim, 0, out));
+    EMBLA_NEED(scatter);
+    EMBLA_TRY(check_sum(scatter, dim, 0));
+    EMBLA_NEED_MANY(gradients, scatter->tokens);
+    EMBLA_NEED_MANY(out, scatter->count);
     embla_scatter_run(
         &(embla_scatter_job){.plan = scatter, .gradients = gradients, .dim = dim, .out = out});
     return EMBLA_OK;
@@ -281,8 +276,10 @@ embla_status embla_scatter_sum(const embla_scatter *scatter, const float *gradie
 embla_status embla_scatter_add(const embla_scatter *scatter, const float *gradients, size_t dim,
                                float *dense)
 {
-    uint64_t rows = scatter ? (uint64_t)scatter->table_rows : 0;
-    EMBLA_TRY(check_sum(scatter, gradients, dim, rows, dense));
+    EMBLA_NEED(scatter);
+    EMBLA_TRY(check_sum(scatter, dim, (uint64_t)scatter->table_rows));
+    EMBLA_NEED_MANY(gradients, scatter->tokens);
+    EMBLA_NEED_MANY(dense, scatter->count);
     embla_scatter_run(&(embla_scatter_job){
         .plan = scatter, .gradients = gradients, .dim = dim, .out = dense, .dense = true});
     return EMBLA_OK;

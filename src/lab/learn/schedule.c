@@ -46,9 +46,8 @@ static embla_status check_steps(const embla_schedule *s)
     return EMBLA_OK;
 }
 
-static embla_status check(const embla_schedule *s, int64_t step, const double *out)
+static embla_status check(const embla_schedule *s, int64_t step)
 {
-    if (!s || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL", s ? "out" : "the schedule");
     if ((unsigned)s->kind >= KINDS)
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown schedule kind %d; kinds are 0 to %d",
                           (int)s->kind, KINDS - 1);
@@ -79,7 +78,9 @@ static double share_of(const embla_schedule *s, int64_t step)
 embla_status embla_schedule_rate(const embla_schedule *schedule, int64_t step, double *out)
 {
     EMBLA_TRY(embla_options_check(schedule));
-    EMBLA_TRY(check(schedule, step, out));
+    EMBLA_NEED(schedule);
+    EMBLA_NEED(out);
+    EMBLA_TRY(check(schedule, step));
     const embla_schedule *s = schedule;
     if (s->kind != EMBLA_SCHEDULE_CONSTANT && step >= s->steps) step = s->steps - 1;
     if (step < s->warm_up) {

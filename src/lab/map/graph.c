@@ -72,8 +72,8 @@ static embla_status find_near(const embla_table *table, const embla_graph_option
                                         graph->rows));
         EMBLA_TRY(read_rows(table, first, count, options->threads, b));
         const embla_near_options near = {
-            .exclude = b->rows, .exclude_count = 1, .threads = options->threads};
-        EMBLA_TRY(embla_near(table, b->values, b->count, k, &near, b->found, NULL));
+            .k = k, .exclude = b->rows, .exclude_count = 1, .threads = options->threads};
+        EMBLA_TRY(embla_near(table, b->values, b->count, &near, b->found, NULL));
         for (size_t i = 0; i < count * k; i++)
             graph->near[(size_t)first * k + i] = (embla_neighbour){.row = -1};
         for (size_t i = 0; i < b->count; i++)
@@ -104,11 +104,8 @@ static embla_status build(const embla_table *table, const embla_graph_options *o
     return find_near(table, options, graph, b);
 }
 
-static embla_status check(const embla_table *table, const embla_graph_options *options,
-                          embla_graph **out)
+static embla_status check(const embla_table *table, const embla_graph_options *options)
 {
-    if (!table || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_graph_new: table or out is NULL");
     if (options->k > K_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "k is %zu; the maximum is %d", options->k, K_MOST);
     if (table->rows > INT32_MAX)
@@ -127,7 +124,9 @@ embla_status embla_graph_new(const embla_table *table, const embla_graph_options
     embla_graph *graph = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &none;
-    EMBLA_TRY(check(table, options, out));
+    EMBLA_NEED(table);
+    EMBLA_NEED(out);
+    EMBLA_TRY(check(table, options));
     embla_status status = build(table, options, &working, &made);
     if (status == EMBLA_OK)
         status = embla_arena_many(&made.arena, 1, sizeof *graph, "a graph", &graph);

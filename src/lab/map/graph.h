@@ -3,7 +3,7 @@
  *
  * A graph has, for each row, its k nearest rows with their cosines. Ties make it symmetric: the tie
  * of two rows is strong if one is among the 30 nearest of the other, relative to the distances that
- * are usual there. Layout and clusters both work on ties. Rows that are not finite are no points
+ * are usual there. Layout and communities both work on ties. Rows that are not finite are no points
  * and have none.
  */
 #ifndef EMBLA_MAP_GRAPH_H

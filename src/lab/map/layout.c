@@ -203,10 +203,8 @@ static embla_status run(const embla_table *table, const embla_graph *graph,
 }
 
 static embla_status check(const embla_table *table, const embla_graph *graph,
-                          const embla_layout_options *options, const float *xy)
+                          const embla_layout_options *options)
 {
-    if (!table || !graph || !xy)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_layout: table, graph or xy is NULL");
     if (graph->rows != table->rows)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the graph has %" PRId64 " rows, and the table has %" PRId64, graph->rows,
@@ -225,7 +223,10 @@ embla_status embla_layout(const embla_table *table, const embla_graph *graph,
     embla_arena working = {0};
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &none;
-    EMBLA_TRY(check(table, graph, options, xy));
+    EMBLA_NEED(table);
+    EMBLA_NEED(graph);
+    EMBLA_NEED(xy);
+    EMBLA_TRY(check(table, graph, options));
     embla_status status = run(table, graph, options, &working, xy);
     embla_arena_free(&working);
     if (status == EMBLA_OK && report)

@@ -160,7 +160,8 @@ embla_status embla_plane(const embla_table *table, const embla_plane_options *op
     int threads = options ? options->threads : 0;
     embla_plane_report found = {0};
     embla_table *basis = NULL;
-    if (!table || !xy) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plane: table or xy is NULL");
+    EMBLA_NEED(table);
+    EMBLA_NEED(xy);
     if (options && options->basis) EMBLA_TRY(copy_basis(table, options, &basis));
     embla_status status = compute(table, basis ? basis : table, threads, xy, &found);
     embla_table_free(basis);

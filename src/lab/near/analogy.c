@@ -23,7 +23,7 @@ typedef struct {
     size_t plus, count;
     double norms[ROWS];
     float *vectors; /* count x dim, decoded */
-} question;
+} reading;
 
 static embla_status check_rows(const embla_table *table, const int64_t *rows, size_t count,
                                const char *name)
@@ -32,7 +32,8 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s; at most %d are allowed", count, name,
                           EACH);
     if (count > 0 && !rows)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows in %s, but it is NULL", count, name);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "question.%s is NULL, but %s_count is %zu", name,
+                          name, count);
     for (size_t i = 0; i < count; i++)
         if (rows[i] < 0 || rows[i] >= table->rows)
             return embla_fail(EMBLA_ERR_RANGE,
@@ -42,7 +43,7 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
 }
 
 /* Decodes the rows of the question and computes their norms. */
-static embla_status read_rows(question *q, embla_arena *arena)
+static embla_status read_rows(reading *q, embla_arena *arena)
 {
     size_t dim = q->table->dim;
     const embla_lookup_options options = {.threads = 1};
@@ -62,12 +63,17 @@ static embla_status read_rows(question *q, embla_arena *arena)
 
 /* ---- 3CosAdd ---- */
 
-static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
+/* A sum whose numbers are all below this is zero but for rounding: those of the rows are at most 1.
+ */
+static const double ZERO = 1e-9;
+
+static embla_status cos_add(const reading *q, embla_arena *arena,
                             const embla_analogy_options *options, embla_neighbour *out,
                             embla_near_report *report)
 {
     size_t dim = q->table->dim;
     float *query = NULL;
+    double largest = 0.0;
     EMBLA_TRY(embla_arena_many(arena, dim, sizeof *query, "a query", &query));
     for (size_t j = 0; j < dim; j++) {
         double sum = 0.0;
@@ -76,12 +82,18 @@ static embla_status cos_add(const question *q, embla_arena *arena, size_t k,
             sum += i < q->plus ? part : -part;
         }
         query[j] = (float)sum;
+        largest = fmax(largest, fabs(sum));
     }
-    const embla_near_options near = {.rows = options->rows,
+    if (largest < ZERO)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "the sum of the rows is zero, so it has no direction; "
+                          "ask for other rows");
+    const embla_near_options near = {.k = options->k,
+                                     .rows = options->rows,
                                      .exclude = options->keep_words ? NULL : q->rows,
                                      .exclude_count = options->keep_words ? 0 : q->count,
                                      .threads = options->threads};
-    return embla_near(q->table, query, 1, k, &near, out, report);
+    return embla_near(q->table, query, 1, &near, out, report);
 }
 
 /* ---- 3CosMul ---- */
@@ -94,7 +106,7 @@ static const double LEAST = 1e-6;
  * much less. */
 static void score_mul(const void *context, size_t list, const embla_scan_sums *sums, double *scores)
 {
-    const question *q = context;
+    const reading *q = context;
     const double slack = 2.0 * sums->error;
     (void)list;
     for (size_t i = 0; i < sums->n; i++) {
@@ -109,7 +121,7 @@ static void score_mul(const void *context, size_t list, const embla_scan_sums *s
     }
 }
 
-static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
+static embla_status cos_mul(const reading *q, embla_arena *arena,
                             const embla_analogy_options *options, embla_neighbour *out,
                             embla_near_report *report)
 {
@@ -121,30 +133,27 @@ static embla_status cos_mul(const question *q, embla_arena *arena, size_t k,
                              .vectors = q->vectors,
                              .count = q->count,
                              .lists = 1,
-                             .k = k,
+                             .k = options->k,
                              .exclude = q->rows,
                              .exclude_count = options->keep_words ? 0 : q->count,
                              .threads = options->threads,
                              .score = score_mul,
                              .context = q};
-    EMBLA_TRY(embla_arena_many(arena, k, sizeof *answers, "answers", &answers));
+    EMBLA_TRY(embla_arena_many(arena, options->k, sizeof *answers, "answers", &answers));
     EMBLA_TRY(embla_scan_run(&scan, answers, &scanned));
-    embla_scan_copy(answers, k, out);
+    embla_scan_copy(answers, options->k, out);
     if (report) *report = (embla_near_report){.rows = scan.rows, .nonfinite = scanned.nonfinite};
     return EMBLA_OK;
 }
 
 /* ---- checks and entry point ---- */
 
-static embla_status check(const embla_table *table, size_t rows, size_t k,
-                          const embla_analogy_options *options, const embla_neighbour *out)
+static embla_status check(const embla_analogy_question *question,
+                          const embla_analogy_options *options)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
-    if (rows == 0)
+    if (question->plus_count == 0 && question->minus_count == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "plus and minus are empty; an analogy needs at least one row");
-    if (k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
     if (options->rows < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",
                           options->rows);
@@ -153,26 +162,28 @@ static embla_status check(const embla_table *table, size_t rows, size_t k,
     return embla_threads_check(options->threads);
 }
 
-embla_status embla_analogy(const embla_table *table, const int64_t *plus, size_t plus_count,
-                           const int64_t *minus, size_t minus_count, size_t k,
+embla_status embla_analogy(const embla_table *table, const embla_analogy_question *question,
                            const embla_analogy_options *options, embla_neighbour *out,
                            embla_near_report *report)
 {
+    EMBLA_TRY(embla_options_check(question));
     EMBLA_TRY(embla_options_check(options));
-    const embla_analogy_options none = {0};
+    EMBLA_NEED(table);
+    EMBLA_NEED(question);
+    EMBLA_NEED(out);
+    embla_analogy_options asked = options ? *options : (embla_analogy_options){0};
     embla_arena arena = {0};
-    question q = {.table = table, .plus = plus_count};
-    if (!options) options = &none;
-    EMBLA_TRY(check(table, plus_count | minus_count, k, options, out));
-    EMBLA_TRY(check_rows(table, plus, plus_count, "plus"));
-    EMBLA_TRY(check_rows(table, minus, minus_count, "minus"));
-    for (size_t i = 0; i < plus_count; i++) q.rows[q.count++] = plus[i];
-    for (size_t i = 0; i < minus_count; i++) q.rows[q.count++] = minus[i];
+    reading q = {.table = table, .plus = question->plus_count};
+    if (asked.k == 0) asked.k = EMBLA_NEAR_DEFAULT;
+    EMBLA_TRY(check(question, &asked));
+    EMBLA_TRY(check_rows(table, question->plus, question->plus_count, "plus"));
+    EMBLA_TRY(check_rows(table, question->minus, question->minus_count, "minus"));
+    for (size_t i = 0; i < question->plus_count; i++) q.rows[q.count++] = question->plus[i];
+    for (size_t i = 0; i < question->minus_count; i++) q.rows[q.count++] = question->minus[i];
     embla_status status = read_rows(&q, &arena);
     if (status == EMBLA_OK)
-        status = options->kind == EMBLA_ANALOGY_COS_MUL
-                     ? cos_mul(&q, &arena, k, options, out, report)
-                     : cos_add(&q, &arena, k, options, out, report);
+        status = asked.kind == EMBLA_ANALOGY_COS_MUL ? cos_mul(&q, &arena, &asked, out, report)
+                                                     : cos_add(&q, &arena, &asked, out, report);
     embla_arena_free(&arena);
     return status;
 }

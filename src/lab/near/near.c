@@ -477,8 +477,7 @@ static embla_status check_queries(const float *queries, size_t count, size_t dim
     return EMBLA_OK;
 }
 
-static embla_status check(const embla_question *q, const embla_near_options *options,
-                          const void *out)
+static embla_status check(const embla_question *q, const embla_near_options *options)
 {
     uint64_t numbers;
     if (options->rows < 0)
@@ -486,9 +485,8 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
                           options->rows);
     if (!embla_measure_name(options->measure))
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown measure: %d", (int)options->measure);
-    if (q->k < 1) return embla_fail(EMBLA_ERR_ARGUMENT, "k is 0; it must be at least 1");
     if (options->exclude_count > 0 && !options->exclude && q->count > 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "exclude_count is %zu, but exclude is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "exclude is NULL, but exclude_count is %zu",
                           options->exclude_count);
     if (options->sketch && options->sketch->table != q->table)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -496,9 +494,6 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
                           options->sketch->table->rows, options->sketch->table->dim);
     EMBLA_TRY(embla_threads_check(options->threads));
     if (q->count == 0) return EMBLA_OK;
-    if (!q->queries || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu queries, but %s is NULL", q->count,
-                          q->queries ? "out" : "queries");
     if (!embla_mul_ok(q->count, q->k, &numbers) ||
         !embla_mul_ok(numbers, sizeof(embla_neighbour), &numbers) || numbers > PTRDIFF_MAX ||
         !embla_mul_ok(q->count, q->dim * sizeof(float), &numbers) || numbers > PTRDIFF_MAX ||
@@ -548,20 +543,19 @@ static embla_status answer(const embla_question *q, embla_near_way way, embla_ne
 }
 
 embla_status embla_near_by(embla_near_way way, const embla_table *table, const float *queries,
-                           size_t count, size_t k, const embla_near_options *options,
-                           embla_neighbour *out, embla_near_report *report, embla_near_ways *ways)
+                           size_t count, const embla_near_options *options, embla_neighbour *out,
+                           embla_near_report *report, embla_near_ways *ways)
 {
     const embla_near_options none = {0};
     embla_watch watch;
     int64_t nonfinite = 0;
     if (!options) options = &none;
     embla_watch_begin(&watch, options->progress, options->context, "near");
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     bool some = options->rows > 0 && options->rows < table->rows;
     embla_question q = {.table = table,
                         .queries = queries,
                         .count = count,
-                        .k = k,
+                        .k = options->k > 0 ? options->k : EMBLA_NEAR_DEFAULT,
                         .dim = table->dim,
                         .rows = some ? options->rows : table->rows,
                         .exclude = options->exclude,
@@ -571,7 +565,7 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
                         .sketch = options->sketch,
                         .kernels = embla_kernels_get(),
                         .watch = &watch};
-    EMBLA_TRY(check(&q, options, out));
+    EMBLA_TRY(check(&q, options));
     uint64_t pairs;
     watch.total = embla_mul_ok(count, (uint64_t)q.rows, &pairs) && pairs <= INT64_MAX
                       ? (int64_t)pairs
@@ -581,10 +575,13 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
     return EMBLA_OK;
 }
 
-embla_status embla_near(const embla_table *table, const float *queries, size_t count, size_t k,
+embla_status embla_near(const embla_table *table, const float *queries, size_t count,
                         const embla_near_options *options, embla_neighbour *out,
                         embla_near_report *report)
 {
     EMBLA_TRY(embla_options_check(options));
-    return embla_near_by(EMBLA_NEAR_CHOOSE, table, queries, count, k, options, out, report, NULL);
+    EMBLA_NEED(table);
+    EMBLA_NEED_MANY(queries, count);
+    EMBLA_NEED_MANY(out, count);
+    return embla_near_by(EMBLA_NEAR_CHOOSE, table, queries, count, options, out, report, NULL);
 }

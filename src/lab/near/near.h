@@ -100,9 +100,11 @@ typedef struct {
     size_t again;      /* queries that products could not prove, answered by a scan */
 } embla_near_ways;
 
-/* embla_near by one of the ways; ways may be NULL. */
+enum { EMBLA_NEAR_DEFAULT = 10 }; /* k, if it is not given */
+
+/* embla_near by one of the ways, of arguments that are not NULL; ways may be NULL. */
 EMBLA_CHECKED embla_status embla_near_by(embla_near_way way, const embla_table *table,
-                                         const float *queries, size_t count, size_t k,
+                                         const float *queries, size_t count,
                                          const embla_near_options *options, embla_neighbour *out,
                                          embla_near_report *report, embla_near_ways *ways);
 

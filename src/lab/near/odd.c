@@ -57,8 +57,10 @@ embla_status embla_odd_row(const embla_table *table, const int64_t *rows, size_t
                            double *cosines, size_t *odd)
 {
     embla_arena arena = {0};
-    if (!table || !rows || !cosines || !odd)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "table, rows, cosines or odd is NULL");
+    EMBLA_NEED(table);
+    EMBLA_NEED(rows);
+    EMBLA_NEED(cosines);
+    EMBLA_NEED(odd);
     if (count < 2)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; it must be at least 2", count);
     embla_status status = score_rows(table, rows, count, &arena, cosines);

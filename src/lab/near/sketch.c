@@ -177,11 +177,8 @@ static embla_status build(embla_sketch *sketch, int threads, embla_arena *workin
     return embla_table_check_file(sketch->table);
 }
 
-static embla_status check(const embla_table *table, const embla_sketch_options *options,
-                          embla_sketch **out)
+static embla_status check(const embla_table *table, const embla_sketch_options *options)
 {
-    if (!table || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sketch_new: table or out is NULL");
     if (table->dim > DIM_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a sketch is for rows of at most %d numbers, and these have %zu",
@@ -198,7 +195,9 @@ embla_status embla_sketch_new(const embla_table *table, const embla_sketch_optio
     embla_sketch *sketch = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &none;
-    EMBLA_TRY(check(table, options, out));
+    EMBLA_NEED(table);
+    EMBLA_NEED(out);
+    EMBLA_TRY(check(table, options));
     made.steps = (table->dim - 1) / NUMBERS + 1;
     made.blocks = (table->rows - 1) / ROWS + 1;
     int threads = embla_threads_for(options->threads, (size_t)table->rows * table->dim);

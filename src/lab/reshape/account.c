@@ -139,12 +139,10 @@ const char *const *embla_account_notes(const embla_account *account, size_t *cou
     return account ? account->notes : NULL;
 }
 
-const char *embla_account_format(const embla_account *account)
+embla_status embla_account_describe(const embla_account *account, embla_account_info *out)
 {
-    return account->format;
-}
-
-int64_t embla_account_bytes(const embla_account *account)
-{
-    return account->bytes;
+    EMBLA_NEED(account);
+    EMBLA_NEED(out);
+    *out = (embla_account_info){.format = account->format, .bytes = account->bytes};
+    return EMBLA_OK;
 }

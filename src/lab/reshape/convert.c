@@ -291,11 +291,9 @@ embla_status embla_convert(const embla_checkpoint *checkpoint, const char *path,
     EMBLA_TRY(embla_options_check(options));
     const embla_convert_options defaults = {0};
     embla_plan w = {.cp = checkpoint, .path = path, .options = options ? options : &defaults};
-    if (!checkpoint || !path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_convert: %s is NULL",
-                          !checkpoint ? "the checkpoint"
-                          : !path     ? "the path"
-                                      : "out");
+    EMBLA_NEED(checkpoint);
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     if (w.options->dtype != 0 && !embla_dtype_name(w.options->dtype))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_convert: there is no dtype %d",
                           (int)w.options->dtype);

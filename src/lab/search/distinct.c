@@ -35,16 +35,17 @@ static size_t keep_distinct(const embla_index *index, const embla_neighbour *fou
 }
 
 /* Asks `count` queries for `most` rows each; *enough becomes the number of queries, from the first,
- * that have k different lines. */
+ * that have options->k different lines. */
 static embla_status ask(const embla_index *index, const float *queries, size_t count, size_t most,
-                        size_t k, const embla_near_options *options, embla_neighbour *out,
-                        size_t *enough)
+                        const embla_near_options *options, embla_neighbour *out, size_t *enough)
 {
     embla_arena arena = {0};
     embla_neighbour *found = NULL;
+    embla_near_options wide = *options;
+    const size_t k = options->k;
+    wide.k = most;
     embla_status status = embla_arena_many(&arena, count, most * sizeof *found, "lines", &found);
-    if (status == EMBLA_OK)
-        status = embla_near(index->table, queries, count, most, options, found, NULL);
+    if (status == EMBLA_OK) status = embla_near(index->table, queries, count, &wide, found, NULL);
     *enough = 0;
     for (size_t i = 0; status == EMBLA_OK && i < count; i++) {
         size_t kept = keep_distinct(index, found + i * most, most, k, out + i * k);
@@ -55,19 +56,20 @@ static embla_status ask(const embla_index *index, const float *queries, size_t c
 }
 
 embla_status embla_index_distinct(const embla_index *index, const float *queries, size_t count,
-                                  size_t k, const embla_near_options *options, embla_neighbour *out)
+                                  const embla_near_options *options, embla_neighbour *out)
 {
-    const embla_near_options alone = {.threads = options->threads}; /* one query is quick */
+    const size_t k = options->k;
+    const embla_near_options alone = {.k = k, .threads = options->threads}; /* one query is quick */
     const size_t rows = (size_t)index->table->rows, dim = index->table->dim;
     size_t most = k < rows / 2 ? 2 * k : rows, enough = 0;
-    EMBLA_TRY(ask(index, queries, count, most, k, options, out, &enough));
+    EMBLA_TRY(ask(index, queries, count, most, options, out, &enough));
     for (size_t i = enough; i < count && most < rows; i++) {
         size_t kept = 0, wider = most; /* this query alone, as wide as it needs */
         while (kept < k && out[i * k + kept].row >= 0) kept++;
         for (bool full = kept == k; !full && wider < rows;) {
             size_t one = 0;
             wider = wider < rows / 4 ? 4 * wider : rows;
-            EMBLA_TRY(ask(index, queries + i * dim, 1, wider, k, &alone, out + i * k, &one));
+            EMBLA_TRY(ask(index, queries + i * dim, 1, wider, &alone, out + i * k, &one));
             full = one == 1;
         }
     }

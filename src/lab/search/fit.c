@@ -184,15 +184,8 @@ static embla_status write_fit(job *j, const char *path)
 
 /* ---- the call ---- */
 
-static embla_status check(const embla_encoder *encoder, const char *corpus, const char *path,
-                          const embla_fit_options *o)
+static embla_status check(const embla_encoder *encoder, const embla_fit_options *o)
 {
-    EMBLA_TRY(embla_options_check(o));
-    if (!encoder || !corpus || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fit: %s is NULL",
-                          !encoder ? "encoder"
-                          : corpus ? "path"
-                                   : "corpus");
     if (encoder->component_count > 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the encoder already has a fit with %zu components; open it without",
@@ -218,7 +211,11 @@ embla_status embla_fit(const embla_encoder *encoder, const char *corpus, const c
                        const embla_fit_options *options, embla_fit_report *report)
 {
     embla_checksum sum;
-    EMBLA_TRY(check(encoder, corpus, path, options));
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(path);
+    EMBLA_TRY(check(encoder, options));
     job j = {.encoder = *encoder};
     fill_defaults(&j, options);
     EMBLA_TRY(embla_encoder_checksum(encoder, &sum));

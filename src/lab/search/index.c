@@ -101,11 +101,9 @@ embla_status embla_index_new(const embla_encoder *encoder, const char *corpus,
     const embla_index_options defaults = {0};
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &defaults;
-    if (!encoder || !corpus || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_new: %s is NULL",
-                          !encoder ? "encoder"
-                          : corpus ? "out"
-                                   : "corpus");
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(out);
     if (options->dtype != 0 && options->dtype != EMBLA_F32 && options->dtype != EMBLA_F16 &&
         options->dtype != EMBLA_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
@@ -126,8 +124,10 @@ embla_status embla_index_new(const embla_encoder *encoder, const char *corpus,
 
 /* ---- queries ---- */
 
-void embla_index_describe(const embla_index *index, embla_index_info *out)
+embla_status embla_index_describe(const embla_index *index, embla_index_info *out)
 {
+    EMBLA_NEED(index);
+    EMBLA_NEED(out);
     const embla_table *table = index->table;
     *out = (embla_index_info){.lines = index->line_count,
                               .rows = table->rows,
@@ -136,11 +136,12 @@ void embla_index_describe(const embla_index *index, embla_index_info *out)
                               .dim = table->dim,
                               .dtype = table->dtype,
                               .stored = index->stored};
+    return EMBLA_OK;
 }
 
 const char *embla_index_line(const embla_index *index, int64_t row, size_t *length, int64_t *number)
 {
-    if ((uint64_t)row >= (uint64_t)index->table->rows) return NULL;
+    if (!index || (uint64_t)row >= (uint64_t)index->table->rows) return NULL;
     size_t at = (size_t)index->begin[row];
     const char *text = index->lines.bytes + at;
     *length = embla_lines_next(&index->lines, &at);
@@ -162,15 +163,15 @@ static embla_status search(const embla_index *index, embla_encoding *encoding,
                                       .progress = asked->progress,
                                       .context = asked->context};
     const embla_near_options options = {
-        .threads = asked->threads, .progress = asked->progress, .context = asked->context};
+        .k = k, .threads = asked->threads, .progress = asked->progress, .context = asked->context};
     EMBLA_TRY(embla_map_check(index->lines.map));
     EMBLA_TRY(embla_table_check_file(index->table));
     EMBLA_TRY(embla_encode_texts(index->encoder, encoding, texts, lengths, count, &how, vectors,
                                  details));
     if (asked->distinct)
-        EMBLA_TRY(embla_index_distinct(index, vectors, count, k, &options, out));
+        EMBLA_TRY(embla_index_distinct(index, vectors, count, &options, out));
     else
-        EMBLA_TRY(embla_near(index->table, vectors, count, k, &options, out, NULL));
+        EMBLA_TRY(embla_near(index->table, vectors, count, &options, out, NULL));
     EMBLA_TRY(embla_table_check_file(index->table));
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; details[i].tokens == 0 && n < k; n++)

@@ -23,10 +23,9 @@ EMBLA_CHECKED embla_status embla_index_begin(const embla_encoder *encoder, const
                                              embla_index **out);
 
 /* distinct.c: embla_near on the table of the index, but of rows whose lines are equal only the
- * first. If there are fewer than k others, the row of the rest is -1. */
+ * first. options->k is not 0. If there are fewer than k others, the row of the rest is -1. */
 EMBLA_CHECKED embla_status embla_index_distinct(const embla_index *index, const float *queries,
-                                                size_t count, size_t k,
-                                                const embla_near_options *options,
+                                                size_t count, const embla_near_options *options,
                                                 embla_neighbour *out);
 
 #endif

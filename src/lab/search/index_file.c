@@ -62,9 +62,8 @@ embla_status embla_index_write(const embla_index *index, const char *path)
     char model[EMBLA_SUM_TEXT], corpus[EMBLA_SUM_TEXT], lists[EMBLA_SUM_TEXT], lines[32];
     embla_pair pairs[PAIRS + 1] = {{"format", ours},   {"version", "2"}, {"model", model},
                                    {"corpus", corpus}, {"lines", lines}, {"lists", lists}};
-    if (!index || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_write: %s is NULL",
-                          index ? "path" : "index");
+    EMBLA_NEED(index);
+    EMBLA_NEED(path);
     const embla_table *table = index->table;
     (void)snprintf(lines, sizeof lines, "%" PRId64, index->line_count);
     EMBLA_TRY(sum_both(index, model, corpus));
@@ -187,7 +186,7 @@ static embla_status fill(embla_index *index, const embla_checkpoint *cp, const c
 embla_status embla_index_verify(const char *path)
 {
     embla_checkpoint *cp = NULL;
-    if (!path) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_verify: path is NULL");
+    EMBLA_NEED(path);
     EMBLA_TRY(embla_saved_open(path, "an index", &cp));
     embla_status status = check_format(&cp->shards[0].directory, path);
     if (status == EMBLA_OK) status = embla_saved_verify(cp, path);
@@ -200,12 +199,10 @@ embla_status embla_index_open(const char *path, const embla_encoder *encoder, co
 {
     embla_checkpoint *cp = NULL;
     embla_index *index = NULL;
-    if (!path || !encoder || !corpus || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_open: %s is NULL",
-                          !path      ? "path"
-                          : !encoder ? "encoder"
-                          : corpus   ? "out"
-                                     : "corpus");
+    EMBLA_NEED(path);
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_saved_open(path, "an index", &cp));
     embla_status status = embla_index_begin(encoder, corpus, &index);
     if (status == EMBLA_OK) status = fill(index, cp, path);

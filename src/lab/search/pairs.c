@@ -160,11 +160,9 @@ embla_status embla_eval_sentences(const embla_encoder *encoder, const char *path
 {
     const embla_eval_options defaults = {0};
     EMBLA_TRY(embla_options_check(options));
-    if (!encoder || !path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_eval_sentences: %s is NULL",
-                          !encoder ? "encoder"
-                          : path   ? "out"
-                                   : "path");
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     void *memory = NULL;
     EMBLA_TRY(embla_mem_new(sizeof(job), "pairs", &memory));
     job *j = memory;

@@ -75,7 +75,7 @@ static const preset presets[] = {
       .ngram_rows = INT64_C(384006168) + 384016682,
       .ngram_dim = 256,
       .ngram_scale_bytes = 8,
-      .ngram_per_token = 48,
+      .ngram_rows_per_token = 48,
       .dtype = EMBLA_BF16,
       .ngram_dtype = EMBLA_F8_E4M3,
       .untied = true}},
@@ -86,7 +86,7 @@ static const preset presets[] = {
       .dim = 2560,
       .ngram_rows = 320001536,
       .ngram_dim = 160,
-      .ngram_per_token = 16,
+      .ngram_rows_per_token = 16,
       .dtype = EMBLA_BF16,
       .ngram_dtype = EMBLA_F8_E4M3,
       .untied = true}},
@@ -107,7 +107,8 @@ embla_status embla_cost_preset(const char *name, embla_cost_model *out)
 {
     char names[256] = "";
     size_t used = 0;
-    if (!name || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "name or out is NULL");
+    EMBLA_NEED(name);
+    EMBLA_NEED(out);
     for (size_t i = 0; i < PRESETS; i++) {
         if (strcmp(presets[i].name, name) == 0) {
             *out = presets[i].model;
@@ -208,7 +209,7 @@ static embla_status check(const embla_cost_model *model)
                  {"n-gram rows", model->ngram_rows, 0},
                  {"n-gram dim", model->ngram_dim, model->ngram_rows > 0},
                  {"n-gram scale bytes", model->ngram_scale_bytes, 0},
-                 {"n-gram rows for a token", model->ngram_per_token, model->ngram_rows > 0}};
+                 {"n-gram rows for a token", model->ngram_rows_per_token, model->ngram_rows > 0}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].value < sizes[i].least)
             return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 "; it must be at least %" PRId64,
@@ -234,7 +235,7 @@ static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64
     if (!add_part(&cost->total, cost->trunk)) return too_large("the model");
 
     int64_t rows = 1 + (model->positions > 0), ngram = 0;
-    if (model->ngram_rows > 0 && !mul(model->ngram_per_token, ngram_bytes, &ngram))
+    if (model->ngram_rows > 0 && !mul(model->ngram_rows_per_token, ngram_bytes, &ngram))
         return too_large("a token's n-gram rows");
     if (!mul(rows, row_bytes, &cost->lookup_bytes) ||
         !add(cost->lookup_bytes, ngram, &cost->lookup_bytes))
@@ -251,7 +252,8 @@ embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
     EMBLA_TRY(embla_options_check(model));
     embla_cost cost = {0};
     int64_t row_bytes = 0, ngram_bytes = 0;
-    if (!model || !out) return embla_fail(EMBLA_ERR_ARGUMENT, "model or out is NULL");
+    EMBLA_NEED(model);
+    EMBLA_NEED(out);
     EMBLA_TRY(check(model));
 
     embla_dtype dtype = model->dtype ? model->dtype : EMBLA_F32;

@@ -25,7 +25,7 @@ enum { ALONE, SAME, CHANGED, CHANGED_NONFINITE };
 
 struct embla_diff {
     embla_arena arena; /* all of it */
-    embla_diff_summary summary;
+    embla_diff_info info;
     embla_diff_row *rows; /* most distant first */
 };
 
@@ -190,7 +190,7 @@ static embla_status compare_rows(work *w)
 /* Counts rows of the second table that no row of the first was compared with. */
 static embla_status count_unmatched(work *w)
 {
-    embla_diff_summary *s = &w->diff->summary;
+    embla_diff_info *s = &w->diff->info;
     char *met = NULL;
     s->only[1] = s->rows[1] - s->compared;
     if (!w->options.other) return EMBLA_OK;
@@ -207,7 +207,7 @@ static embla_status count_unmatched(work *w)
 
 static embla_status count_rows(work *w)
 {
-    embla_diff_summary *s = &w->diff->summary;
+    embla_diff_info *s = &w->diff->info;
     int64_t counts[4] = {0}, at = 0;
     for (int64_t row = 0; row < s->rows[0]; row++) counts[(int)w->letters[row]]++;
     s->same = counts[SAME];
@@ -225,7 +225,7 @@ static embla_status count_rows(work *w)
 
 static embla_status measure_rows(work *w)
 {
-    int64_t count = w->diff->summary.changed;
+    int64_t count = w->diff->info.changed;
     int threads = w->threads;
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, PART)
@@ -236,7 +236,7 @@ static embla_status measure_rows(work *w)
 
 static void summarize(work *w)
 {
-    embla_diff_summary *s = &w->diff->summary;
+    embla_diff_info *s = &w->diff->info;
     double distances = 0, cosines = 0;
     int64_t finite = s->changed - s->nonfinite, turned = 0;
     for (int64_t i = 0; i < s->changed; i++) {
@@ -255,7 +255,7 @@ static void summarize(work *w)
 static embla_status sort_rows(work *w)
 {
     embla_diff *d = w->diff;
-    int64_t count = d->summary.changed;
+    int64_t count = d->info.changed;
     embla_key *keys = NULL, *space = NULL;
     EMBLA_TRY(new_array(&w->arena, count, sizeof *keys, &keys));
     EMBLA_TRY(new_array(&w->arena, count, sizeof *space, &space));
@@ -273,7 +273,6 @@ static embla_status check(const work *w)
 {
     const embla_table *a = w->tables[0], *b = w->tables[1];
     const embla_diff_options *o = &w->options;
-    if (!a || !b) return embla_fail(EMBLA_ERR_ARGUMENT, "a table to compare is NULL");
     EMBLA_TRY(embla_threads_check(o->threads));
     if (!(o->tolerance >= 0) || !isfinite(o->tolerance)) /* an infinite tolerance is refused, too */
         return embla_fail(EMBLA_ERR_ARGUMENT, "tolerance is %g; it must be 0 or greater",
@@ -294,7 +293,7 @@ static embla_status check(const work *w)
 static embla_status examine(work *w)
 {
     const embla_table *a = w->tables[0], *b = w->tables[1];
-    embla_diff_summary *s = &w->diff->summary;
+    embla_diff_info *s = &w->diff->info;
     for (int i = 0; i < 2; i++) {
         s->rows[i] = w->tables[i]->rows;
         w->decode[i] = embla_dtype_decoder(w->tables[i]->dtype, embla_kernels_get()->isa);
@@ -316,7 +315,9 @@ embla_status embla_diff_new(const embla_table *first, const embla_table *second,
     embla_arena arena = {0};
     work w = {.tables = {first, second}};
     if (options) w.options = *options;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
+    EMBLA_NEED(first);
+    EMBLA_NEED(second);
+    EMBLA_NEED(out);
     EMBLA_TRY(check(&w));
     EMBLA_TRY(new_array(&arena, 1, sizeof *w.diff, &w.diff));
     w.diff->arena = arena;
@@ -337,13 +338,16 @@ void embla_diff_free(embla_diff *diff)
     embla_arena_free(&arena);
 }
 
-const embla_diff_summary *embla_diff_describe(const embla_diff *diff)
+embla_status embla_diff_describe(const embla_diff *diff, embla_diff_info *out)
 {
-    return diff ? &diff->summary : NULL;
+    EMBLA_NEED(diff);
+    EMBLA_NEED(out);
+    *out = diff->info;
+    return EMBLA_OK;
 }
 
 const embla_diff_row *embla_diff_rows(const embla_diff *diff, size_t *count)
 {
-    *count = diff ? (size_t)diff->summary.changed : 0;
+    *count = diff ? (size_t)diff->info.changed : 0;
     return diff ? diff->rows : NULL;
 }

@@ -258,22 +258,27 @@ static embla_status make_queries(const job *j, block *b, size_t first, size_t n)
 static embla_status answer_by_sum(const job *j, block *b)
 {
     enum { STEP = ROWS_AT_ONCE / 3 };
-    embla_near_options options = {
-        .rows = j->rows, .exclude = b->exclude, .exclude_count = 3, .threads = j->options.threads};
+    embla_near_options options = {.k = 1,
+                                  .rows = j->rows,
+                                  .exclude = b->exclude,
+                                  .exclude_count = 3,
+                                  .threads = j->options.threads};
     for (size_t q = 0; q < b->count; q++)
         for (size_t i = 0; i < 3; i++) b->exclude[3 * q + i] = row_at(j, b->questions[q], i);
     for (size_t q = 0; q < b->count; q += STEP)
         EMBLA_TRY(make_queries(j, b, q, b->count - q < STEP ? b->count - q : STEP));
-    return embla_near(j->table, b->queries, b->count, 1, &options, b->answers, NULL);
+    return embla_near(j->table, b->queries, b->count, &options, b->answers, NULL);
 }
 
 static embla_status answer_by_product(const job *j, size_t question, embla_neighbour *answer)
 {
     int64_t plus[] = {row_at(j, question, 1), row_at(j, question, 2)};
     int64_t minus = row_at(j, question, 0);
+    embla_analogy_question asked = {
+        .plus = plus, .plus_count = 2, .minus = &minus, .minus_count = 1};
     embla_analogy_options options = {
-        .rows = j->rows, .threads = j->options.threads, .kind = EMBLA_ANALOGY_COS_MUL};
-    return embla_analogy(j->table, plus, 2, &minus, 1, 1, &options, answer, NULL);
+        .k = 1, .rows = j->rows, .threads = j->options.threads, .kind = EMBLA_ANALOGY_COS_MUL};
+    return embla_analogy(j->table, &asked, &options, answer, NULL);
 }
 
 static embla_status answer(const job *j, block *b)
@@ -451,15 +456,8 @@ static embla_status read_and_score(job *j, const char *path, embla_eval_kind kin
     return status;
 }
 
-static embla_status check(const embla_table *table, const embla_vocab *vocab, const char *path,
-                          const embla_eval_options *options, embla_eval **out)
+static embla_status check(const embla_table *table, const embla_eval_options *options)
 {
-    if (!table || !vocab || !path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s is NULL",
-                          !table   ? "table"
-                          : !vocab ? "vocab"
-                          : !path  ? "path"
-                                   : "out");
     if (table->token_rows)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%" PRId64 " tokens share the table's %" PRId64
@@ -479,7 +477,7 @@ static embla_status evaluate(const embla_table *table, const embla_vocab *vocab,
                              embla_eval **out)
 {
     void *memory = NULL;
-    EMBLA_TRY(check(table, vocab, path, options, out));
+    EMBLA_TRY(check(table, options));
     EMBLA_TRY(embla_mem_new(sizeof(embla_eval), "scores", &memory));
     embla_eval *eval = memory;
     job j = {.table = table,
@@ -504,6 +502,10 @@ embla_status embla_eval_new_analogies(const embla_table *table, const embla_voca
                                       embla_eval **out)
 {
     EMBLA_TRY(embla_options_check(options));
+    EMBLA_NEED(table);
+    EMBLA_NEED(vocab);
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     return evaluate(table, vocab, path, options, EMBLA_EVAL_ANALOGIES, out);
 }
 
@@ -512,6 +514,10 @@ embla_status embla_eval_new_pairs(const embla_table *table, const embla_vocab *v
                                   embla_eval **out)
 {
     EMBLA_TRY(embla_options_check(options));
+    EMBLA_NEED(table);
+    EMBLA_NEED(vocab);
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     return evaluate(table, vocab, path, options, EMBLA_EVAL_PAIRS, out);
 }
 

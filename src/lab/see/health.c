@@ -31,7 +31,7 @@ enum { PARTS_MOST = 256, PART_LEAST = 128 }; /* parts of a table; minimum rows o
 
 struct embla_health {
     embla_arena arena; /* all of it */
-    embla_health_summary summary;
+    embla_health_info info;
     int64_t *nonfinite, *zero; /* row numbers */
     embla_health_duplicate *duplicates;
     embla_health_group *groups; /* largest first */
@@ -41,7 +41,6 @@ struct embla_health {
     int64_t unused_count;
     embla_neighbour *ranked;
     int64_t ranked_count;
-    embla_health_ranking ranked_by;
 };
 
 /* Working memory. */
@@ -112,8 +111,8 @@ static embla_status first_pass(work *w)
 
 static void count_rows(work *w)
 {
-    embla_health_summary *s = &w->health->summary;
-    *s = (embla_health_summary){
+    embla_health_info *s = &w->health->info;
+    *s = (embla_health_info){
         .rows = w->table->rows, .dim = (int64_t)w->table->dim, .uncertain = w->alike.uncertain};
     for (int64_t row = 0; row < s->rows; row++) {
         s->nonfinite += w->alike.norms[row] < 0;
@@ -138,7 +137,7 @@ static void norm_facts(work *w, int64_t count)
 {
     static const double shares[EMBLA_HEALTH_QUANTILES] = {0.001, 0.01, 0.05, 0.25, 0.5,
                                                           0.75,  0.95, 0.99, 0.999};
-    embla_health_summary *s = &w->health->summary;
+    embla_health_info *s = &w->health->info;
     const double *norms = w->alike.norms;
     double sum = 0, squares = 0;
     s->norm_min = norms[w->keys[0].row];
@@ -172,7 +171,7 @@ static int64_t sort_rows(work *w, const double *numbers, bool largest_first)
 
 static void summarize(work *w)
 {
-    embla_health_summary *s = &w->health->summary;
+    embla_health_info *s = &w->health->info;
     size_t dim = w->table->dim;
     count_rows(w);
     int64_t finite = sort_rows(w, w->alike.norms, false);
@@ -189,9 +188,9 @@ static embla_status list_rows(work *w)
 {
     embla_health *h = w->health;
     int64_t at[3] = {0, 0, 0};
-    EMBLA_TRY(new_array(&h->arena, h->summary.nonfinite, sizeof(int64_t), &h->nonfinite));
-    EMBLA_TRY(new_array(&h->arena, h->summary.zero, sizeof(int64_t), &h->zero));
-    EMBLA_TRY(new_array(&h->arena, h->summary.duplicates, sizeof *h->duplicates, &h->duplicates));
+    EMBLA_TRY(new_array(&h->arena, h->info.nonfinite, sizeof(int64_t), &h->nonfinite));
+    EMBLA_TRY(new_array(&h->arena, h->info.zero, sizeof(int64_t), &h->zero));
+    EMBLA_TRY(new_array(&h->arena, h->info.duplicates, sizeof *h->duplicates, &h->duplicates));
     for (int64_t row = 0; row < w->table->rows; row++) {
         if (w->alike.norms[row] < 0) h->nonfinite[at[0]++] = row;
         if (w->alike.norms[row] == 0) h->zero[at[1]++] = row;
@@ -264,7 +263,7 @@ static embla_status find_unused(work *w)
     enum { GROUP_LEAST = 3, DIM_LEAST = 8 };
     if (o->untied) return EMBLA_OK;
     if (o->unused) return set_unused(w, o->unused, 0, (int64_t)o->unused_count);
-    if (h->summary.padding > 0) EMBLA_TRY(set_unused(w, NULL, o->tokens, h->summary.padding));
+    if (h->info.padding > 0) EMBLA_TRY(set_unused(w, NULL, o->tokens, h->info.padding));
     if (h->unused_count > 0 || h->group_count == 0 || h->groups[0].count < GROUP_LEAST ||
         w->table->dim < DIM_LEAST)
         return EMBLA_OK;
@@ -290,7 +289,7 @@ static bool find_toward(work *w)
         w->toward[k] -= w->mean[k];
     }
     /* If all rows are unused, for example, only rounding errors are left. */
-    return sqrt(square(w->toward, dim)) > 1e-9 * fmax(sqrt(length), h->summary.mean_norm);
+    return sqrt(square(w->toward, dim)) > 1e-9 * fmax(sqrt(length), h->info.mean_norm);
 }
 
 /* ---- second pass: distances from the mean, cosines with the unused rows ---- */
@@ -335,7 +334,7 @@ static void measure_part(work *w, int64_t part)
 
 static embla_status second_pass(work *w)
 {
-    embla_health_summary *s = &w->health->summary;
+    embla_health_info *s = &w->health->info;
     double count = (double)(s->rows - s->nonfinite), sum = 0, squares = 0;
     int threads = w->threads;
     (void)threads;
@@ -358,7 +357,7 @@ static embla_status second_pass(work *w)
 static embla_status rank(work *w)
 {
     embla_health *h = w->health;
-    bool by_norm = h->ranked_by == EMBLA_HEALTH_RANKING_NORM;
+    bool by_norm = h->info.ranked_by == EMBLA_HEALTH_RANKING_NORM;
     double length = sqrt(square(w->toward, w->table->dim));
     for (int64_t row = 0; row < w->table->rows && !by_norm; row++) {
         double both = w->distance[row] * length;
@@ -376,7 +375,6 @@ static embla_status rank(work *w)
 
 static embla_status check(const embla_table *table, const embla_health_options *o)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->tokens < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "tokens is %" PRId64 "; it must be 0 or greater",
@@ -386,7 +384,7 @@ static embla_status check(const embla_table *table, const embla_health_options *
                           "the cosine threshold is %g; it must be at least 0.9 and below 1",
                           o->alike);
     if (o->unused_count > 0 && !o->unused)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu unused rows, but the list of them is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "unused is NULL, but unused_count is %zu",
                           o->unused_count);
     for (size_t i = 0; o->unused && i < o->unused_count; i++)
         if ((uint64_t)o->unused[i] >= (uint64_t)table->rows)
@@ -428,8 +426,8 @@ static embla_status examine(work *w)
     EMBLA_TRY(list_rows(w));
     EMBLA_TRY(list_groups(w));
     EMBLA_TRY(find_unused(w));
-    h->ranked_by = find_toward(w) ? EMBLA_HEALTH_RANKING_UNUSED : EMBLA_HEALTH_RANKING_NORM;
-    if (h->ranked_by == EMBLA_HEALTH_RANKING_NORM) h->unused_count = 0;
+    h->info.ranked_by = find_toward(w) ? EMBLA_HEALTH_RANKING_UNUSED : EMBLA_HEALTH_RANKING_NORM;
+    if (h->info.ranked_by == EMBLA_HEALTH_RANKING_NORM) h->unused_count = 0;
     EMBLA_TRY(second_pass(w));
     return rank(w);
 }
@@ -441,7 +439,8 @@ embla_status embla_health_new(const embla_table *table, const embla_health_optio
     embla_arena arena = {0};
     work w = {.table = table};
     if (options) w.options = *options;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
+    EMBLA_NEED(table);
+    EMBLA_NEED(out);
     EMBLA_TRY(check(table, &w.options));
     EMBLA_TRY(new_array(&arena, 1, sizeof *w.health, &w.health));
     w.health->arena = arena;
@@ -465,14 +464,12 @@ void embla_health_free(embla_health *health)
 
 /* ---- results ---- */
 
-const embla_health_summary *embla_health_describe(const embla_health *health)
+embla_status embla_health_describe(const embla_health *health, embla_health_info *out)
 {
-    return health ? &health->summary : NULL;
-}
-
-embla_health_ranking embla_health_ranked_by(const embla_health *health)
-{
-    return health ? health->ranked_by : EMBLA_HEALTH_RANKING_NORM;
+    EMBLA_NEED(health);
+    EMBLA_NEED(out);
+    *out = health->info;
+    return EMBLA_OK;
 }
 
 const embla_health_group *embla_health_groups(const embla_health *health, size_t *count)
@@ -495,18 +492,18 @@ const int64_t *embla_health_unused(const embla_health *health, size_t *count)
 
 const int64_t *embla_health_nonfinite(const embla_health *health, size_t *count)
 {
-    *count = health ? (size_t)health->summary.nonfinite : 0;
+    *count = health ? (size_t)health->info.nonfinite : 0;
     return health ? health->nonfinite : NULL;
 }
 
 const int64_t *embla_health_zero(const embla_health *health, size_t *count)
 {
-    *count = health ? (size_t)health->summary.zero : 0;
+    *count = health ? (size_t)health->info.zero : 0;
     return health ? health->zero : NULL;
 }
 
 const embla_health_duplicate *embla_health_duplicates(const embla_health *health, size_t *count)
 {
-    *count = health ? (size_t)health->summary.duplicates : 0;
+    *count = health ? (size_t)health->info.duplicates : 0;
     return health ? health->duplicates : NULL;
 }

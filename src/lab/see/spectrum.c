@@ -39,7 +39,7 @@ static int64_t directions(const double *s, size_t n, double total, double share)
     return (int64_t)n;
 }
 
-static void summarize(const double *s, size_t n, embla_spectrum_summary *out)
+static void summarize(const double *s, size_t n, embla_spectrum_report *out)
 {
     double sum = 0, squares = 0, fourth = 0, entropy = 0;
     for (size_t i = 0; i < n; i++) {
@@ -57,16 +57,16 @@ static void summarize(const double *s, size_t n, embla_spectrum_summary *out)
 }
 
 static embla_status values_of(const embla_table *table, const embla_spectrum_options *options,
-                              double *values, embla_spectrum_summary *summary)
+                              double *values, embla_spectrum_report *report)
 {
     embla_gram gram;
     EMBLA_TRY(embla_gram_of(table, options->centred, options->threads, &gram));
     embla_status status = embla_engine_eigen(gram.matrix, gram.dim, 0, values, NULL);
     if (status == EMBLA_OK) {
-        *summary = (embla_spectrum_summary){
+        *report = (embla_spectrum_report){
             .rows = gram.rows, .nonfinite = gram.nonfinite, .count = gram.dim};
         roots_of(&gram, options->centred, values);
-        summarize(values, gram.dim, summary);
+        summarize(values, gram.dim, report);
         for (size_t i = 0; i < gram.dim; i++) values[i] = ldexp(values[i], gram.exponent);
     }
     embla_gram_free(&gram);
@@ -74,21 +74,22 @@ static embla_status values_of(const embla_table *table, const embla_spectrum_opt
 }
 
 embla_status embla_spectrum(const embla_table *table, const embla_spectrum_options *options,
-                            double *singular, embla_spectrum_summary *out)
+                            double *singular, embla_spectrum_report *report)
 {
     EMBLA_TRY(embla_options_check(options));
     static const embla_spectrum_options defaults;
-    embla_spectrum_summary summary;
+    embla_spectrum_report made;
     void *memory;
-    if (!table || !singular || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_spectrum: table, singular or out is NULL");
+    EMBLA_NEED(table);
+    EMBLA_NEED(singular);
+    EMBLA_NEED(report);
     size_t dim = embla_table_dim(table), bytes = dim * sizeof(double);
     EMBLA_TRY(embla_mem_new(bytes, "singular values", &memory));
     double *values = memory;
-    embla_status status = values_of(table, options ? options : &defaults, values, &summary);
+    embla_status status = values_of(table, options ? options : &defaults, values, &made);
     if (status == EMBLA_OK) {
         for (size_t i = 0; i < dim; i++) singular[i] = values[i];
-        *out = summary;
+        *report = made;
     }
     embla_mem_free(memory, bytes);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters of a map: their colours, their names, and where a name is written.
+/* Communities of a map: their colours, their names, and where a name is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "draw/map_frame.h"
 
-/* Neighbouring numbers have different hues, because clusters of similar size often touch. The last
- * colour is for rows without a cluster. The page has the same colours (map_page.html). */
-static const uint32_t palettes[2][CLI_MAP_CLUSTERS + 1] = {
+/* Neighbouring numbers have different hues, because communities of similar size often touch. The last
+ * colour is for rows without a community. The page has the same colours (map_page.html). */
+static const uint32_t palettes[2][CLI_MAP_COMMUNITIES + 1] = {
     {0x2f6fc4, 0xd9682b, 0x2f9152, 0xb5406f, 0x7a58c1, 0xa38a12, 0x1f94a3,
      0xc63f3f, 0x6f8f25, 0x9a52a8, 0x8c6239, 0x4f7f8f, 0xd0579b, 0x3a57a8,
      0x5c9e6b, 0xb9772a, 0x84487a, 0x2a7d7a, 0xa65a5a, 0x5f6fb8, 0xa3a7b0},
@@ -18,36 +18,36 @@ static const uint32_t palettes[2][CLI_MAP_CLUSTERS + 1] = {
      0xf58080, 0xa9cf5c, 0xd592e0, 0xcfa074, 0x93bfcd, 0xf79fd0, 0x8ea4ee,
      0x9bdcaa, 0xf2bd75, 0xc58bbd, 0x6fc4c0, 0xe09c9c, 0xa8b4f0, 0x5b616d}};
 
-uint32_t cli_map_cluster_color(int cluster, bool dark)
+uint32_t cli_map_community_color(int community, bool dark)
 {
-    return palettes[dark][cluster >= 0 && cluster < CLI_MAP_CLUSTERS ? cluster : CLI_MAP_CLUSTERS];
+    return palettes[dark][community >= 0 && community < CLI_MAP_COMMUNITIES ? community : CLI_MAP_COMMUNITIES];
 }
 
-uint32_t cli_map_name_color(int cluster, bool dark)
+uint32_t cli_map_name_color(int community, bool dark)
 {
-    const uint32_t color = cli_map_cluster_color(cluster, dark), edge = dark ? 255 : 0;
+    const uint32_t color = cli_map_community_color(community, dark), edge = dark ? 255 : 0;
     uint32_t out = 0;
     for (int shift = 0; shift <= 16; shift += 8)
         out |= (((color >> shift & 255) * 3 + edge) / 4) << shift;
     return out;
 }
 
-void cli_map_cluster_name(const cli_map *map, size_t cluster, size_t words, char *text, size_t size)
+void cli_map_community_name(const cli_map *map, size_t community, size_t words, char *text, size_t size)
 {
     size_t count, used = 0;
-    const embla_cluster *list = embla_clusters_list(map->clusters, &count);
+    const embla_community *list = embla_communities_list(map->communities, &count);
     text[0] = '\0';
-    for (size_t i = 0; i < words && i < list[cluster].central_count; i++) {
+    for (size_t i = 0; i < words && i < list[community].central_count; i++) {
         char word[CLI_WORD_TEXT];
-        cli_map_label(map, list[cluster].central[i], word);
+        cli_map_label(map, list[community].central[i], word);
         size_t needed = strlen(word) + (i > 0 ? 2 : 0);
         if (used + needed >= size) break;
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", word);
     }
 }
 
-/* The part of the plane with the most points of a cluster: a cell of a grid over -1 .. 1 and its
- * neighbours, so that a cluster on the edge of two cells is found as well. */
+/* The part of the plane with the most points of a community: a cell of a grid over -1 .. 1 and its
+ * neighbours, so that a community on the edge of two cells is found as well. */
 enum { CELLS = 32 };
 typedef struct {
     double x, y;
@@ -87,11 +87,11 @@ static bool densest(const cell *cells, double *x, double *y)
     return true;
 }
 
-double *cli_map_cluster_places(const cli_map *map)
+double *cli_map_community_places(const cli_map *map)
 {
     size_t count, labelled;
-    (void)embla_clusters_list(map->clusters, &count);
-    const int32_t *labels = embla_clusters_labels(map->clusters, &labelled);
+    (void)embla_communities_list(map->communities, &count);
+    const int32_t *labels = embla_communities_labels(map->communities, &labelled);
     double *out = malloc((count > 0 ? count : 1) * 2 * sizeof *out);
     cell *cells = calloc((count > 0 ? count : 1) * CELLS * CELLS, sizeof *cells);
     if (!out || !cells) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters of tied rows, by Louvain's method (Blondel et al. 2008). Each point begins as a cluster
- * of its own and moves to the cluster of its ties that gains most: the weight of its ties there,
- * less the weight that chance would give them. When no point moves, clusters become the points of a
- * smaller graph, and the same begins again. Then small clusters join others.
+/* Communities of tied rows, by Louvain's method (Blondel et al. 2008). Each point begins as a community
+ * of its own and moves to the community of its ties that gains most: the weight of its ties there,
+ * less the weight that chance would give them. When no point moves, communities become the points of a
+ * smaller graph, and the same begins again. Then small communities join others.
  *
  * Points are visited in their order by one thread, and of equal gains the first one counts. Nothing
  * is random, so the result is the same everywhere.
@@ -18,17 +18,17 @@
 
 enum { MOST_UNASKED = 24, MOST = 1024, CENTRAL = 16, LEVELS = 12, PASSES = 12, SMALL = 1000 };
 
-static const char what[] = "clusters of rows";
+static const char what[] = "communities of rows";
 
-struct embla_clusters {
+struct embla_communities {
     embla_arena arena;
     int32_t *labels; /* rows */
     size_t rows;
-    embla_cluster *list;
+    embla_community *list;
     size_t count;
 };
 
-/* A graph of points, or of clusters of points. */
+/* A graph of points, or of communities of points. */
 typedef struct {
     int32_t count;
     const int64_t *start; /* count + 1 */
@@ -40,11 +40,11 @@ typedef struct {
 
 typedef struct {
     embla_arena *working;
-    const embla_clusters_options *options;
+    const embla_communities_options *options;
     const embla_ties *ties;
-    int32_t *cluster; /* of each point of the lowest level */
-    double *links;    /* by cluster: weight of the ties found so far; 0 between uses */
-    int32_t *found;   /* clusters whose links are not 0 */
+    int32_t *community; /* of each point of the lowest level */
+    double *links;    /* by community: weight of the ties found so far; 0 between uses */
+    int32_t *found;   /* communities whose links are not 0 */
     int32_t found_count;
 } search;
 
@@ -53,11 +53,11 @@ static embla_status take(embla_arena *arena, uint64_t count, size_t size, void *
     return embla_arena_many(arena, count, size, what, out);
 }
 
-/* Adds the ties of a point to the links of the clusters where they lead. */
-static void add_links(search *s, const level *l, int32_t point, const int32_t *cluster)
+/* Adds the ties of a point to the links of the communities where they lead. */
+static void add_links(search *s, const level *l, int32_t point, const int32_t *community)
 {
     for (int64_t tie = l->start[point]; tie < l->start[point + 1]; tie++) {
-        int32_t to = cluster[l->to[tie]];
+        int32_t to = community[l->to[tie]];
         if (to < 0) continue;
         if (s->links[to] == 0.0) s->found[s->found_count++] = to;
         s->links[to] += (double)l->weight[tie];
@@ -72,14 +72,14 @@ static void clear_links(search *s)
 
 /* ---- Louvain's method ---- */
 
-/* Moves each point once. sums has the total of each cluster. Returns how many points moved. */
-static int32_t move_points(search *s, const level *l, double all, int32_t *cluster, double *sums)
+/* Moves each point once. sums has the total of each community. Returns how many points moved. */
+static int32_t move_points(search *s, const level *l, double all, int32_t *community, double *sums)
 {
     int32_t moved = 0;
     for (int32_t i = 0; i < l->count; i++) {
-        int32_t from = cluster[i], best = from;
+        int32_t from = community[i], best = from;
         double share = l->total[i] / all;
-        add_links(s, l, i, cluster);
+        add_links(s, l, i, community);
         sums[from] -= l->total[i];
         double most = s->links[from] - share * sums[from];
         for (int32_t f = 0; f < s->found_count; f++) {
@@ -91,45 +91,45 @@ static int32_t move_points(search *s, const level *l, double all, int32_t *clust
             }
         }
         sums[best] += l->total[i];
-        cluster[i] = best;
+        community[i] = best;
         moved += best != from;
         clear_links(s);
     }
     return moved;
 }
 
-/* Numbers clusters from 0 in the order of their first points. Returns their number. */
-static int32_t renumber(int32_t *cluster, int32_t count, int32_t *number)
+/* Numbers communities from 0 in the order of their first points. Returns their number. */
+static int32_t renumber(int32_t *community, int32_t count, int32_t *number)
 {
     int32_t used = 0;
     for (int32_t i = 0; i < count; i++) number[i] = -1;
     for (int32_t i = 0; i < count; i++) {
-        if (number[cluster[i]] < 0) number[cluster[i]] = used++;
-        cluster[i] = number[cluster[i]];
+        if (number[community[i]] < 0) number[community[i]] = used++;
+        community[i] = number[community[i]];
     }
     return used;
 }
 
-/* Sorts points by cluster; begin has one entry more than there are clusters. */
-static void sort_members(const int32_t *cluster, int32_t count, int32_t clusters, int32_t *begin,
+/* Sorts points by community; begin has one entry more than there are communities. */
+static void sort_members(const int32_t *community, int32_t count, int32_t communities, int32_t *begin,
                          int32_t *members)
 {
-    for (int32_t i = 0; i < count; i++) begin[cluster[i] + 1]++;
-    for (int32_t c = 0; c < clusters; c++) begin[c + 1] += begin[c];
-    for (int32_t i = 0; i < count; i++) members[begin[cluster[i]]++] = i;
-    for (int32_t c = clusters; c > 0; c--) begin[c] = begin[c - 1];
+    for (int32_t i = 0; i < count; i++) begin[community[i] + 1]++;
+    for (int32_t c = 0; c < communities; c++) begin[c + 1] += begin[c];
+    for (int32_t i = 0; i < count; i++) members[begin[community[i]]++] = i;
+    for (int32_t c = communities; c > 0; c--) begin[c] = begin[c - 1];
     begin[0] = 0;
 }
 
-/* Makes the graph whose points are the clusters of l. */
-static embla_status shrink(search *s, const level *l, const int32_t *cluster, int32_t clusters,
+/* Makes the graph whose points are the communities of l. */
+static embla_status shrink(search *s, const level *l, const int32_t *community, int32_t communities,
                            level *out)
 {
-    uint64_t count = (uint64_t)clusters, ties = (uint64_t)l->start[l->count];
+    uint64_t count = (uint64_t)communities, ties = (uint64_t)l->start[l->count];
     int32_t *begin = NULL, *members = NULL, *to = NULL;
     int64_t *start = NULL;
     float *weight = NULL;
-    *out = (level){.count = clusters};
+    *out = (level){.count = communities};
     if (count * count < ties) ties = count * count;
     EMBLA_TRY(take(s->working, count + 1, sizeof *begin, &begin));
     EMBLA_TRY(take(s->working, (uint64_t)l->count, sizeof *members, &members));
@@ -138,11 +138,11 @@ static embla_status shrink(search *s, const level *l, const int32_t *cluster, in
     EMBLA_TRY(take(s->working, ties, sizeof *weight, &weight));
     EMBLA_TRY(take(s->working, count, sizeof *out->total, &out->total));
     EMBLA_TRY(take(s->working, count, sizeof *out->size, &out->size));
-    sort_members(cluster, l->count, clusters, begin, members);
-    for (int32_t c = 0; c < clusters; c++) {
+    sort_members(community, l->count, communities, begin, members);
+    for (int32_t c = 0; c < communities; c++) {
         int64_t at = start[c];
         for (int32_t m = begin[c]; m < begin[c + 1]; m++) {
-            add_links(s, l, members[m], cluster);
+            add_links(s, l, members[m], community);
             out->total[c] += l->total[members[m]];
             out->size[c] += l->size[members[m]];
         }
@@ -160,51 +160,51 @@ static embla_status shrink(search *s, const level *l, const int32_t *cluster, in
     return EMBLA_OK;
 }
 
-/* Moves the points of one level until few move. Sets *clusters to the number of clusters. */
-static embla_status settle(search *s, const level *l, int number, int32_t *cluster,
-                           int32_t *clusters)
+/* Moves the points of one level until few move. Sets *communities to the number of communities. */
+static embla_status settle(search *s, const level *l, int number, int32_t *community,
+                           int32_t *communities)
 {
     double all = 0, *sums = NULL;
     int32_t *numbers = NULL;
     EMBLA_TRY(take(s->working, (uint64_t)l->count, sizeof *sums, &sums));
     EMBLA_TRY(take(s->working, (uint64_t)l->count, sizeof *numbers, &numbers));
     for (int32_t i = 0; i < l->count; i++) {
-        cluster[i] = i;
+        community[i] = i;
         sums[i] = l->total[i];
         all += l->total[i];
     }
     for (int pass = 0; pass < PASSES; pass++) {
-        EMBLA_TRY(embla_progress_report(s->options->progress, s->options->context, "clusters",
+        EMBLA_TRY(embla_progress_report(s->options->progress, s->options->context, "communities",
                                         number * PASSES + pass, LEVELS * PASSES));
-        int32_t moved = move_points(s, l, all, cluster, sums);
+        int32_t moved = move_points(s, l, all, community, sums);
         if (moved <= l->count / 1000) break;
     }
-    *clusters = renumber(cluster, l->count, numbers);
+    *communities = renumber(community, l->count, numbers);
     return EMBLA_OK;
 }
 
-/* Finds clusters level by level. last becomes the graph of the clusters. */
-static embla_status find_clusters(search *s, level *last)
+/* Finds communities level by level. last becomes the graph of the communities. */
+static embla_status find_communities(search *s, level *last)
 {
-    int32_t *cluster = NULL, clusters = 0;
-    EMBLA_TRY(take(s->working, (uint64_t)last->count, sizeof *cluster, &cluster));
+    int32_t *community = NULL, communities = 0;
+    EMBLA_TRY(take(s->working, (uint64_t)last->count, sizeof *community, &community));
     for (int number = 0; number < LEVELS; number++) {
         level next;
-        EMBLA_TRY(settle(s, last, number, cluster, &clusters));
-        if (clusters == last->count) break;
-        for (int32_t i = 0; i < s->ties->count; i++) s->cluster[i] = cluster[s->cluster[i]];
-        EMBLA_TRY(shrink(s, last, cluster, clusters, &next));
+        EMBLA_TRY(settle(s, last, number, community, &communities));
+        if (communities == last->count) break;
+        for (int32_t i = 0; i < s->ties->count; i++) s->community[i] = community[s->community[i]];
+        EMBLA_TRY(shrink(s, last, community, communities, &next));
         *last = next;
     }
-    return embla_progress_report(s->options->progress, s->options->context, "clusters",
+    return embla_progress_report(s->options->progress, s->options->context, "communities",
                                  LEVELS * PASSES, LEVELS * PASSES);
 }
 
-/* ---- small clusters join others ---- */
+/* ---- small communities join others ---- */
 
 typedef struct {
     const level *l;
-    int32_t *group;       /* of each cluster; -1 means that it was dropped */
+    int32_t *group;       /* of each community; -1 means that it was dropped */
     int32_t *head, *next; /* members of each group: the first, and the one after each; -1 ends */
     double *total, all;   /* of each group: all its ties; of all groups together */
     int64_t *size;        /* of each group in points; 0 means that it has joined another */
@@ -252,7 +252,7 @@ static int32_t smallest(const merging *m)
 static embla_status merge_small(search *s, const level *l, merging *m)
 {
     uint64_t count = (uint64_t)l->count;
-    int32_t most = (int32_t)(s->options->most > 0 ? s->options->most : MOST_UNASKED);
+    int32_t most = (int32_t)(s->options->max_communities > 0 ? s->options->max_communities : MOST_UNASKED);
     embla_key *order = NULL, *space = NULL;
     *m = (merging){.l = l, .count = l->count};
     EMBLA_TRY(take(s->working, count, sizeof *m->group, &m->group));
@@ -297,8 +297,8 @@ static embla_status order_groups(search *s, const merging *m, int32_t *number)
     return EMBLA_OK;
 }
 
-/* Finds the points of each cluster with the most weight of ties inside it. */
-static embla_status find_central(search *s, embla_clusters *out)
+/* Finds the points of each community with the most weight of ties inside it. */
+static embla_status find_central(search *s, embla_communities *out)
 {
     const embla_ties *ties = s->ties;
     embla_best *best = NULL;
@@ -327,7 +327,7 @@ static embla_status find_central(search *s, embla_clusters *out)
     return EMBLA_OK;
 }
 
-static embla_status write_result(search *s, const merging *m, embla_clusters *out)
+static embla_status write_result(search *s, const merging *m, embla_communities *out)
 {
     int32_t *number = NULL;
     EMBLA_TRY(take(s->working, (uint64_t)m->l->count, sizeof *number, &number));
@@ -336,7 +336,7 @@ static embla_status write_result(search *s, const merging *m, embla_clusters *ou
     out->count = (size_t)m->count;
     for (size_t row = 0; row < out->rows; row++) out->labels[row] = -1;
     for (int32_t i = 0; i < s->ties->count; i++) {
-        int32_t group = m->group[s->cluster[i]];
+        int32_t group = m->group[s->community[i]];
         out->labels[s->ties->rows[i]] = group < 0 ? -1 : number[group];
     }
     return find_central(s, out);
@@ -360,7 +360,7 @@ static embla_status first_level(search *s, level *out)
 }
 
 /* The ties of a row lead to a twentieth of all rows at most. If they led to more, groups that have
- * little in common would be one cluster: Louvain's method does not see groups whose ties are few
+ * little in common would be one community: Louvain's method does not see groups whose ties are few
  * among all (Fortunato and Barthelemy 2007). */
 static size_t most_ties(int64_t rows)
 {
@@ -368,8 +368,8 @@ static size_t most_ties(int64_t rows)
     return (size_t)(most < 10 ? 10 : most > EMBLA_TIES_MOST ? EMBLA_TIES_MOST : most);
 }
 
-static embla_status build(const embla_graph *graph, const embla_clusters_options *options,
-                          embla_arena *working, embla_clusters *out)
+static embla_status build(const embla_graph *graph, const embla_communities_options *options,
+                          embla_arena *working, embla_communities *out)
 {
     embla_ties ties;
     search s = {.working = working, .options = options, .ties = &ties};
@@ -378,57 +378,57 @@ static embla_status build(const embla_graph *graph, const embla_clusters_options
     EMBLA_TRY(embla_ties_of(graph, most_ties(graph->finite), options->threads, working, &ties));
     out->rows = (size_t)graph->rows;
     EMBLA_TRY(take(&out->arena, out->rows, sizeof *out->labels, &out->labels));
-    EMBLA_TRY(take(working, (uint64_t)ties.count, sizeof *s.cluster, &s.cluster));
+    EMBLA_TRY(take(working, (uint64_t)ties.count, sizeof *s.community, &s.community));
     EMBLA_TRY(take(working, (uint64_t)ties.count, sizeof *s.links, &s.links));
     EMBLA_TRY(take(working, (uint64_t)ties.count, sizeof *s.found, &s.found));
-    for (int32_t i = 0; i < ties.count; i++) s.cluster[i] = i;
+    for (int32_t i = 0; i < ties.count; i++) s.community[i] = i;
     EMBLA_TRY(first_level(&s, &l));
-    EMBLA_TRY(find_clusters(&s, &l));
+    EMBLA_TRY(find_communities(&s, &l));
     EMBLA_TRY(merge_small(&s, &l, &m));
     return write_result(&s, &m, out);
 }
 
-embla_status embla_clusters_new(const embla_graph *graph, const embla_clusters_options *options,
-                                embla_clusters **out)
+embla_status embla_communities_new(const embla_graph *graph, const embla_communities_options *options,
+                                embla_communities **out)
 {
-    const embla_clusters_options none = {0};
+    const embla_communities_options none = {0};
     embla_arena working = {0};
-    embla_clusters made = {0}, *clusters = NULL;
+    embla_communities made = {0}, *communities = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &none;
-    if (!graph || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_clusters_new: graph or out is NULL");
-    if (options->most > MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "most is %zu; the maximum is %d", options->most,
+    EMBLA_NEED(graph);
+    EMBLA_NEED(out);
+    if (options->max_communities > MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "max_communities is %zu; the maximum is %d", options->max_communities,
                           MOST);
     EMBLA_TRY(embla_threads_check(options->threads));
     embla_status status = build(graph, options, &working, &made);
-    if (status == EMBLA_OK) status = take(&made.arena, 1, sizeof *clusters, &clusters);
+    if (status == EMBLA_OK) status = take(&made.arena, 1, sizeof *communities, &communities);
     embla_arena_free(&working);
     if (status != EMBLA_OK) {
         embla_arena_free(&made.arena);
         return status;
     }
-    *clusters = made;
-    *out = clusters;
+    *communities = made;
+    *out = communities;
     return EMBLA_OK;
 }
 
-void embla_clusters_free(embla_clusters *clusters)
+void embla_communities_free(embla_communities *communities)
 {
-    if (!clusters) return;
-    embla_arena arena = clusters->arena; /* the arena holds the handle itself */
+    if (!communities) return;
+    embla_arena arena = communities->arena; /* the arena holds the handle itself */
     embla_arena_free(&arena);
 }
 
-const embla_cluster *embla_clusters_list(const embla_clusters *clusters, size_t *count)
+const embla_community *embla_communities_list(const embla_communities *communities, size_t *count)
 {
-    *count = clusters ? clusters->count : 0;
-    return clusters ? clusters->list : NULL;
+    *count = communities ? communities->count : 0;
+    return communities ? communities->list : NULL;
 }
 
-const int32_t *embla_clusters_labels(const embla_clusters *clusters, size_t *count)
+const int32_t *embla_communities_labels(const embla_communities *communities, size_t *count)
 {
-    *count = clusters ? clusters->rows : 0;
-    return clusters ? clusters->labels : NULL;
+    *count = communities ? communities->rows : 0;
+    return communities ? communities->labels : NULL;
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Clusters of a small table are groups of similar words, and their names have the colours of the clusters.
+# Communities of a small table are groups of similar words, and their names have the colours of the communities.
 cp "$SOURCE/demo/words.vec" .
 king=$(($(grep -n '^king ' words.vec | cut -d: -f1) - 2))
-embla map words.vec -o words.svg --color cluster --words king,queen --json |
+embla map words.vec -o words.svg --color community --words king,queen --json |
     grep -o '"central":[^]]*]' | grep "[[,]$king[],]" | grep -o '[0-9]*' | while read -r row; do
     sed -n "$((row + 2))s/ .*//p" words.vec
 done | sort | xargs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters of tables whose clusters are known, and of tables that have hardly any rows.
+/* Communities of tables whose communities are known, and of tables that have hardly any rows.
  */
 #include "engine.h"
 
@@ -8,23 +8,23 @@
 #include "base/mem.h"
 #include "blobs.h"
 
-static embla_clusters *clusters_of(const embla_table *table, size_t k, size_t most, int threads)
+static embla_communities *communities_of(const embla_table *table, size_t k, size_t most, int threads)
 {
     embla_graph *graph = NULL;
-    embla_clusters *clusters = NULL;
-    embla_clusters_options options = {.most = most, .threads = threads};
+    embla_communities *communities = NULL;
+    embla_communities_options options = {.max_communities = most, .threads = threads};
     assert_ok(embla_graph_new(table, &(embla_graph_options){.k = k, .threads = threads}, &graph));
-    assert_ok(embla_clusters_new(graph, &options, &clusters));
-    embla_graph_free(graph); /* clusters do not need it any more */
-    return clusters;
+    assert_ok(embla_communities_new(graph, &options, &communities));
+    embla_graph_free(graph); /* communities do not need it any more */
+    return communities;
 }
 
-/* What always holds. Returns the number of clusters. */
-static size_t check_whole(const embla_clusters *clusters, int64_t rows)
+/* What always holds. Returns the number of communities. */
+static size_t check_whole(const embla_communities *communities, int64_t rows)
 {
     size_t count, labelled;
-    const embla_cluster *list = embla_clusters_list(clusters, &count);
-    const int32_t *labels = embla_clusters_labels(clusters, &labelled);
+    const embla_community *list = embla_communities_list(communities, &count);
+    const int32_t *labels = embla_communities_labels(communities, &labelled);
     int64_t sizes[1024] = {0};
     assert_int_equal(labelled, rows);
     for (int64_t row = 0; row < rows; row++) {
@@ -41,38 +41,38 @@ static size_t check_whole(const embla_clusters *clusters, int64_t rows)
     return count;
 }
 
-static void blobs_are_clusters(void **state)
+static void blobs_are_communities(void **state)
 {
     enum { ROWS = 1800, BLOBS = 12 };
     embla_table *table = blobs_table(ROWS, 16, BLOBS, 0.3f);
-    embla_clusters *clusters = clusters_of(table, 15, 0, 2);
+    embla_communities *communities = communities_of(table, 15, 0, 2);
     size_t count;
     (void)state;
-    assert_int_equal(check_whole(clusters, ROWS), BLOBS);
-    const int32_t *labels = embla_clusters_labels(clusters, &count);
+    assert_int_equal(check_whole(communities, ROWS), BLOBS);
+    const int32_t *labels = embla_communities_labels(communities, &count);
     for (size_t row = 0; row < ROWS; row++) assert_int_equal(labels[row], labels[row % BLOBS]);
-    embla_clusters_free(clusters);
+    embla_communities_free(communities);
     embla_table_free(table);
 }
 
-/* More blobs than clusters: those that have no ties to another are labelled -1. */
-static void there_are_no_more_clusters_than_asked_for(void **state)
+/* More blobs than communities: those that have no ties to another are labelled -1. */
+static void there_are_no_more_communities_than_asked_for(void **state)
 {
     static const size_t mosts[] = {1, 2, 5, 30, 1024};
     enum { ROWS = 2000 };
     (void)state;
     for (size_t m = 0; m < COUNT_OF(mosts); m++) {
         embla_table *table = blobs_table(ROWS, 6, 40, 0.8f);
-        embla_clusters *clusters = clusters_of(table, 10, mosts[m], 1);
-        size_t count = check_whole(clusters, ROWS);
+        embla_communities *communities = communities_of(table, 10, mosts[m], 1);
+        size_t count = check_whole(communities, ROWS);
         assert_true(count <= mosts[m] && count >= (mosts[m] < 8 ? mosts[m] : 8));
-        embla_clusters_free(clusters);
+        embla_communities_free(communities);
         embla_table_free(table);
     }
 }
 
 /* Two large groups, and five rows with ties to each other and to the second group. */
-static void small_clusters_join_the_nearest(void **state)
+static void small_communities_join_the_nearest(void **state)
 {
     enum { LARGE = 6000, ROWS = LARGE + 5, DIM = 6 };
     embla_table *table = blobs_table(ROWS, DIM, 2, 0.1f);
@@ -83,9 +83,9 @@ static void small_clusters_join_the_nearest(void **state)
     for (size_t i = LARGE; i < ROWS; i++)
         for (size_t k = 0; k < DIM; k++)
             rows[i * DIM + k] = other[k] + (k == 2 ? 0.9f : k == i % DIM ? 0.02f : 0.0f);
-    embla_clusters *clusters = clusters_of(table, 12, 0, 1);
-    (void)check_whole(clusters, ROWS);
-    const int32_t *labels = embla_clusters_labels(clusters, &count);
+    embla_communities *communities = communities_of(table, 12, 0, 1);
+    (void)check_whole(communities, ROWS);
+    const int32_t *labels = embla_communities_labels(communities, &count);
     int32_t label = labels[LARGE];
     for (size_t i = LARGE; i < ROWS; i++) assert_true(labels[i] == label && label >= 0);
     for (size_t i = 0; i < LARGE; i += 2) {
@@ -93,7 +93,7 @@ static void small_clusters_join_the_nearest(void **state)
         near += labels[i + 1] == label;
     }
     assert_true(near > 100);
-    embla_clusters_free(clusters);
+    embla_communities_free(communities);
     embla_table_free(table);
 }
 
@@ -106,11 +106,11 @@ static void any_number_of_threads_gives_the_same_labels(void **state)
     (void)state;
     for (size_t c = 0; c < COUNT_OF(counts); c++) {
         size_t count;
-        embla_clusters *clusters = clusters_of(table, 12, 0, counts[c]);
-        const int32_t *labels = embla_clusters_labels(clusters, &count);
+        embla_communities *communities = communities_of(table, 12, 0, counts[c]);
+        const int32_t *labels = embla_communities_labels(communities, &count);
         if (c == 0) memcpy(one, labels, sizeof one);
         assert_memory_equal(one, labels, sizeof one);
-        embla_clusters_free(clusters);
+        embla_communities_free(communities);
     }
     embla_table_free(table);
 }
@@ -127,9 +127,9 @@ static void tables_that_are_hardly_any(void **state)
             embla_table *table = NULL;
             assert_ok(embla_table_view(EMBLA_F32, count, 3, rows, (size_t)count * 3 * sizeof *rows,
                                        NULL, &table));
-            embla_clusters *clusters = clusters_of(table, 0, 0, 1);
-            assert_true(check_whole(clusters, count) >= 1);
-            embla_clusters_free(clusters);
+            embla_communities *communities = communities_of(table, 0, 0, 1);
+            assert_true(check_whole(communities, count) >= 1);
+            embla_communities_free(communities);
             embla_table_free(table);
         }
     }
@@ -139,10 +139,10 @@ static void tables_that_are_hardly_any(void **state)
         size_t count;
         assert_ok(embla_table_view(EMBLA_F32, (int64_t)last, 2, bad, last * 2 * sizeof *bad, NULL,
                                    &table));
-        embla_clusters *clusters = clusters_of(table, 0, 0, 1);
-        assert_int_equal(check_whole(clusters, (int64_t)last), last / 2);
-        assert_int_equal(embla_clusters_labels(clusters, &count)[0], -1);
-        embla_clusters_free(clusters);
+        embla_communities *communities = communities_of(table, 0, 0, 1);
+        assert_int_equal(check_whole(communities, (int64_t)last), last / 2);
+        assert_int_equal(embla_communities_labels(communities, &count)[0], -1);
+        embla_communities_free(communities);
         embla_table_free(table);
     }
 }
@@ -152,7 +152,7 @@ static void tables_that_are_hardly_any(void **state)
 static bool stop(void *context, const char *what, int64_t done, int64_t total)
 {
     int *left = context;
-    assert_string_equal(what, "clusters");
+    assert_string_equal(what, "communities");
     assert_true(done <= total);
     return (*left)-- > 0;
 }
@@ -161,28 +161,28 @@ static void wrong_calls_are_refused(void **state)
 {
     embla_table *table = blobs_table(50, 4, 3, 0.5f);
     embla_graph *graph = NULL;
-    embla_clusters *clusters = NULL;
+    embla_communities *communities = NULL;
     size_t count = 3;
     int left = 1;
     (void)state;
     assert_ok(embla_graph_new(table, NULL, &graph));
-    assert_status(embla_clusters_new(NULL, NULL, &clusters), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_clusters_new(graph, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_clusters_new(graph, &(embla_clusters_options){.most = 1025}, &clusters),
+    assert_status(embla_communities_new(NULL, NULL, &communities), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_communities_new(graph, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_communities_new(graph, &(embla_communities_options){.max_communities = 1025}, &communities),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("most is 1025; the maximum is 1024");
-    assert_status(embla_clusters_new(graph, &(embla_clusters_options){.threads = -1}, &clusters),
+    assert_status(embla_communities_new(graph, &(embla_communities_options){.threads = -1}, &communities),
                   EMBLA_ERR_ARGUMENT);
-    embla_clusters_options options = {.progress = stop, .context = &left};
-    assert_status(embla_clusters_new(graph, &options, &clusters), EMBLA_ERR_STOPPED);
-    assert_null(clusters);
+    embla_communities_options options = {.progress = stop, .context = &left};
+    assert_status(embla_communities_new(graph, &options, &communities), EMBLA_ERR_STOPPED);
+    assert_null(communities);
     left = 1000;
-    assert_ok(embla_clusters_new(graph, &options, &clusters));
-    embla_clusters_free(clusters);
-    embla_clusters_free(NULL);
-    assert_null(embla_clusters_list(NULL, &count));
+    assert_ok(embla_communities_new(graph, &options, &communities));
+    embla_communities_free(communities);
+    embla_communities_free(NULL);
+    assert_null(embla_communities_list(NULL, &count));
     assert_int_equal(count, 0);
-    assert_null(embla_clusters_labels(NULL, &count));
+    assert_null(embla_communities_labels(NULL, &count));
     embla_graph_free(graph);
     embla_table_free(table);
 }
@@ -196,12 +196,12 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
     for (int forever = 0; forever < 2; forever++) {
         size_t failures = 0, live = embla_mem_live();
         for (size_t at = 1;; at++) {
-            embla_clusters *clusters = NULL;
+            embla_communities *communities = NULL;
             embla_mem_fail(at, forever == 1);
             embla_status status =
-                embla_clusters_new(graph, &(embla_clusters_options){.threads = 1}, &clusters);
+                embla_communities_new(graph, &(embla_communities_options){.threads = 1}, &communities);
             embla_mem_fail(0, false);
-            embla_clusters_free(clusters);
+            embla_communities_free(communities);
             assert_int_equal(embla_mem_live(), live);
             if (status == EMBLA_OK) break;
             assert_status(status, EMBLA_ERR_MEMORY);
@@ -216,9 +216,9 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blobs_are_clusters),
-        cmocka_unit_test(there_are_no_more_clusters_than_asked_for),
-        cmocka_unit_test(small_clusters_join_the_nearest),
+        cmocka_unit_test(blobs_are_communities),
+        cmocka_unit_test(there_are_no_more_communities_than_asked_for),
+        cmocka_unit_test(small_communities_join_the_nearest),
         cmocka_unit_test(any_number_of_threads_gives_the_same_labels),
         cmocka_unit_test(tables_that_are_hardly_any),
         cmocka_unit_test(wrong_calls_are_refused),
