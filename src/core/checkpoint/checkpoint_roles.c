@@ -171,10 +171,10 @@ int embla_roles_tie_default(const embla_checkpoint *cp)
         "embeddings", "embedding.weight", "0", "vectors", "array", "input", NULL};
     const char *type = embla_json_string(embla_json_get(cp->config, "model_type"), NULL);
     const embla_entry *table = NULL;
-    if (cp->format->one_table || strcmp(cp->format->name, "fasttext") == 0) return -1;
+    if (cp->format->no_model) return -1;
     if (strcmp(cp->format->name, "gguf") == 0)
         return listed(embla_checkpoint_text(cp, "general.architecture"), gguf_encoders) ? -1 : 1;
-    if (strcmp(cp->format->name, "llm.c") == 0) return 1;
+    if (cp->format->tied) return 1;
     if (headless(cp)) return -1;
     if (listed(type, tied)) return 1;
     if (listed(type, untied)) return 0;

@@ -421,4 +421,5 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
     return status;
 }
 
-const embla_format embla_format_fasttext = {.name = "fasttext", .sniff = sniff, .read = read_file};
+const embla_format embla_format_fasttext = {
+    .name = "fasttext", .no_model = true, .sniff = sniff, .read = read_file};

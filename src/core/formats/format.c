@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of formats, the message about a file that has none of them, and functions that all
- * readers share. */
+/* Finds the format of a file, or says what the file is instead; functions that all readers share.
+ */
 #include "formats/format.h"
 
 #include <stdarg.h>
@@ -11,12 +11,8 @@
 #include "base/mem.h"
 #include "files/protobuf.h"
 
-/* Formats with a magic number come first, those without one last. */
-static const embla_format *const formats[] = {&embla_format_pickle,   &embla_format_gguf,
-                                              &embla_format_npy,      &embla_format_fasttext,
-                                              &embla_format_llmc,     &embla_format_safetensors,
-                                              &embla_format_llama2c,  &embla_format_word2vec_bin,
-                                              &embla_format_word2vec, &embla_format_glove};
+#define LISTED(format) &embla_format_##format,
+static const embla_format *const formats[] = {EMBLA_FORMATS(LISTED)};
 enum { FORMATS = sizeof formats / sizeof formats[0], HEAD = 4096, PIECE = 1 << 20 };
 
 const embla_format *embla_format_at(size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file format: it recognises its files, lists the tensors of a file, and, if the format can be
- * written, writes one. Each format has its own .c file; the list of formats is in format.c.
+ * written, writes one. Each format has its own .c file; the list of formats is EMBLA_FORMATS.
  *
  * A reader checks everything before it succeeds. The directory it fills is the proof that every
  * tensor is inside the file (C9, C10). If a reader fails, the caller frees the directory. Its
@@ -106,22 +106,65 @@ typedef struct {
     const embla_map *source_map;
 } embla_contents;
 
+/* Where the words of a table's rows are written. */
+typedef enum {
+    EMBLA_LABELS_BESIDE = 0, /* not in the file: they go to NAME.vocab.txt */
+    EMBLA_LABELS_ROWS = 1,   /* with each row, without spaces; "#row" for a row without a word */
+    EMBLA_LABELS_LIST = 2    /* as a list of all words; "[PADrow]" for a row without a word */
+} embla_labels_place;
+
+/* All that is known about a format. Other rooms ask these fields, and do not compare names. */
 typedef struct {
     const char *name;      /* e.g. "safetensors" */
     const char *extension; /* e.g. ".safetensors": the default format of such a file; or NULL */
     bool one_table;        /* a file holds one table and nothing else */
+    bool no_model; /* rows, and perhaps their words, without a model: no head, no tokenizer */
+    bool tied;     /* the head of its models is always the token table */
+    /* Words are in a file beside it which readers of other formats do not look for. */
+    bool own_words;
     /* True if a file of this size with these first bytes (at most 4096) has this format. */
     bool (*sniff)(const uint8_t *head, size_t have, uint64_t size);
     embla_status (*read)(embla_map *map, const embla_open_options *options, embla_directory *out);
-    /* NULL means that the format is only read. */
+    /* The number of keys that the reader did not list in directory->pairs and that a writer of
+     * another format loses. NULL means none. */
+    size_t (*unlisted_keys)(const embla_directory *directory);
+
+    /* NULL means that the format is only read. The fields below are for formats with a writer. */
     embla_status (*write)(embla_durable *out, const embla_contents *contents);
+    bool decimals; /* numbers are text: a NaN has no bits, and no sign */
+    embla_labels_place labels;
+    embla_dtype only; /* the one dtype that it holds; 0 means those that `holds` allows */
+    bool (*holds)(const embla_element *element); /* NULL means that only the writer knows */
+    const char *type_rule;                       /* the rule of docs/formats.md about types */
+    /* The name that the format prescribes for the tensor of a role, or NULL; NULL means that names
+     * are free. */
+    const char *(*tensor_name)(embla_role role);
+    bool mapping; /* a tensor that maps tokens to rows (Model2Vec) has a meaning in it */
+    /* True if a pair can be written as metadata after `count` others that have `bytes` bytes
+     * together. NULL means that the format has no metadata. */
+    bool (*keeps)(const embla_pair *pair, size_t count, size_t bytes);
+    /* The pair that names the program that wrote the file: expected beside other metadata, without
+     * a meaning in other formats. NULL means none. */
+    const embla_pair *saver;
+    bool config;      /* a config.json beside the file is part of a model */
+    bool copies_keys; /* from a source of the same format the writer copies all keys and words */
 } embla_format;
 
-/* In the order in which their sniff functions are called. */
-extern const embla_format embla_format_pickle; /* only refuses */
-extern const embla_format embla_format_gguf, embla_format_npy, embla_format_fasttext,
-    embla_format_llmc, embla_format_safetensors, embla_format_llama2c, embla_format_word2vec_bin,
-    embla_format_word2vec, embla_format_glove;
+/* All formats, in the order in which their sniff functions are called: those with a magic number
+ * first, those without one last. pickle only refuses. */
+#define EMBLA_FORMATS(X)                                                                           \
+    X(pickle)                                                                                      \
+    X(gguf)                                                                                        \
+    X(npy)                                                                                         \
+    X(fasttext)                                                                                    \
+    X(llmc)                                                                                        \
+    X(safetensors)                                                                                 \
+    X(llama2c)                                                                                     \
+    X(word2vec_bin)                                                                                \
+    X(word2vec)                                                                                    \
+    X(glove)
+#define EMBLA_FORMAT_DECLARE(format) extern const embla_format embla_format_##format;
+EMBLA_FORMATS(EMBLA_FORMAT_DECLARE)
 
 /* Format n, from 0; NULL past the last. */
 EMBLA_PRIVATE const embla_format *embla_format_at(size_t n);

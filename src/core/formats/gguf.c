@@ -474,10 +474,53 @@ embla_status embla_gguf_read(embla_map *map, const embla_open_options *options,
     return status;
 }
 
+static bool holds(const embla_element *element)
+{
+    return element->ggml >= 0;
+}
+
+/* llama.cpp finds tables, heads and positions by these names. */
+static const char *tensor_name(embla_role role)
+{
+    switch (role) {
+    case EMBLA_ROLE_TOKENS:
+        return "token_embd.weight";
+    case EMBLA_ROLE_POSITIONS:
+        return "position_embd.weight";
+    case EMBLA_ROLE_HEAD:
+        return "output.weight";
+    case EMBLA_ROLE_HEAD_BIAS:
+        return "output.bias";
+    case EMBLA_ROLE_PER_LAYER:
+        return "per_layer_token_embd.weight";
+    default:
+        return NULL;
+    }
+}
+
+/* Keys that are not text, or too long. Words are written separately, and split.* has no meaning in
+ * a single file. */
+static size_t unlisted_keys(const embla_directory *directory)
+{
+    const embla_gguf *gguf = directory->state;
+    size_t keys = 0;
+    for (size_t i = 0; i < gguf->count; i++)
+        keys += strncmp(gguf->keys[i].key, "split.", 6) != 0 &&
+                strcmp(gguf->keys[i].key, "tokenizer.ggml.tokens") != 0;
+    return keys > directory->pair_count ? keys - directory->pair_count : 0;
+}
+
 const embla_format embla_format_gguf = {
     .name = "gguf",
     .extension = ".gguf",
     .sniff = sniff,
     .read = embla_gguf_read,
+    .unlisted_keys = unlisted_keys,
     .write = embla_gguf_write,
+    .labels = EMBLA_LABELS_LIST,
+    .holds = holds,
+    .type_rule = "G8",
+    .tensor_name = tensor_name,
+    .keeps = embla_gguf_keeps,
+    .copies_keys = true,
 };

@@ -132,5 +132,7 @@ EMBLA_CHECKED embla_status embla_gguf_header(const embla_contents *contents, emb
 /* The alignment of the tensors of such a file. */
 uint32_t embla_gguf_alignment(const embla_contents *contents);
 embla_status embla_gguf_write(embla_durable *out, const embla_contents *contents);
+/* embla_format.keeps of the writer. */
+bool embla_gguf_keeps(const embla_pair *pair, size_t count, size_t bytes);
 
 #endif

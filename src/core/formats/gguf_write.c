@@ -283,6 +283,28 @@ static embla_status check_pair(const embla_pair *pair)
     return EMBLA_OK;
 }
 
+/* Keys whose values are numbers or lists, which the writer makes itself. */
+static bool is_own_key(const char *key)
+{
+    static const char *const keys[] = {"general.alignment", "tokenizer.ggml.tokens",
+                                       "tokenizer.ggml.scores", "tokenizer.ggml.token_type"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return is_dropped(key);
+}
+
+bool embla_gguf_keeps(const embla_pair *pair, size_t count, size_t bytes)
+{
+    size_t key = strlen(pair->key);
+    (void)count;
+    (void)bytes;
+    if (key < 1 || key > EMBLA_GGUF_KEY_MOST || strlen(pair->value) > EMBLA_GGUF_TEXT_MOST)
+        return false;
+    for (size_t i = 0; i < key; i++)
+        if ((unsigned char)pair->key[i] >= 0x80) return false;
+    return !is_own_key(pair->key);
+}
+
 static embla_status check_labels(const embla_contents *contents)
 {
     uint64_t rows =

@@ -209,4 +209,5 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
     return EMBLA_OK;
 }
 
-const embla_format embla_format_llama2c = {.name = "llama2.c", .sniff = sniff, .read = read_file};
+const embla_format embla_format_llama2c = {
+    .name = "llama2.c", .own_words = true, .sniff = sniff, .read = read_file};

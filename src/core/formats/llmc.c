@@ -391,5 +391,21 @@ static embla_status write_file(embla_durable *out, const embla_contents *content
     return EMBLA_OK;
 }
 
-const embla_format embla_format_llmc = {
-    .name = "llm.c", .sniff = sniff, .read = read_file, .write = write_file};
+/* The numbers of the header, as the reader lists them. */
+static bool keeps(const embla_pair *pair, size_t count, size_t bytes)
+{
+    static const char *const keys[] = {"max_seq_len", "vocab_size", "num_layers",
+                                       "num_heads",   "channels",   "padded_vocab_size"};
+    (void)count;
+    (void)bytes;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(pair->key, keys[i]) == 0) return true;
+    return false;
+}
+
+const embla_format embla_format_llmc = {.name = "llm.c",
+                                        .tied = true,
+                                        .sniff = sniff,
+                                        .read = read_file,
+                                        .write = write_file,
+                                        .keeps = keeps};

@@ -468,9 +468,17 @@ static embla_status write_npy(embla_durable *out, const embla_contents *contents
     return embla_part_write(out, part);
 }
 
+static bool holds(const embla_element *element)
+{
+    return element->npy != NULL;
+}
+
 const embla_format embla_format_npy = {.name = "npy",
                                        .extension = ".npy",
                                        .one_table = true,
+                                       .no_model = true,
                                        .sniff = sniff,
                                        .read = read_npy,
-                                       .write = write_npy};
+                                       .write = write_npy,
+                                       .holds = holds,
+                                       .type_rule = "N3"};

@@ -412,10 +412,24 @@ static embla_status read_file(embla_map *map, const embla_open_options *options,
                                 r.data % 2 == 0 ? 2 : 1);
 }
 
+static bool holds(const embla_element *element)
+{
+    return element->safetensors != NULL;
+}
+
+/* The transformers library refuses metadata without it. */
+static const embla_pair saver = {"format", "pt"};
+
 const embla_format embla_format_safetensors = {
     .name = "safetensors",
     .extension = ".safetensors",
     .sniff = sniff,
     .read = read_file,
     .write = embla_safetensors_write,
+    .holds = holds,
+    .type_rule = "S7",
+    .mapping = true,
+    .keeps = embla_safetensors_keeps,
+    .saver = &saver,
+    .config = true,
 };

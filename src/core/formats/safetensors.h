@@ -26,6 +26,8 @@ enum {
 /* The writer, for embla_format_safetensors. */
 EMBLA_CHECKED embla_status embla_safetensors_write(embla_durable *out,
                                                    const embla_contents *contents);
+/* embla_format.keeps of the writer. */
+bool embla_safetensors_keeps(const embla_pair *pair, size_t count, size_t bytes);
 /* Makes the bytes before the data: length, header, padding; *length is a multiple of
  * contents->align (S14). The data of parts[order[0]], parts[order[1]], .. follow without gaps. The
  * results are in the arena. EMBLA_ERR_UNSUPPORTED if safetensors cannot hold a tensor; the message

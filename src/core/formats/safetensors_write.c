@@ -196,6 +196,15 @@ static embla_status check_pairs(const embla_contents *contents, embla_arena *are
     return sort_names(arena, keys, contents->pair_count, &sorted);
 }
 
+bool embla_safetensors_keeps(const embla_pair *pair, size_t count, size_t bytes)
+{
+    size_t key = strlen(pair->key), value = strlen(pair->value);
+    /* Two pairs are reserved for those that embla_convert adds. */
+    return count + 2 < EMBLA_SAFETENSORS_METADATA_PAIRS &&
+           key + value <= EMBLA_SAFETENSORS_METADATA_MOST - 64 - bytes && is_utf8(pair->key) &&
+           is_utf8(pair->value);
+}
+
 /* Sorts parts by the size of their numbers, largest first, then by name. */
 static void order_parts(const embla_part *parts, const embla_names *sorted, uint32_t *order)
 {

@@ -291,12 +291,20 @@ static embla_status write_glove(embla_durable *out, const embla_contents *conten
 const embla_format embla_format_word2vec = {.name = "word2vec",
                                             .extension = ".vec",
                                             .one_table = true,
+                                            .no_model = true,
                                             .sniff = sniff_word2vec,
                                             .read = read_word2vec,
-                                            .write = write_word2vec};
+                                            .write = write_word2vec,
+                                            .decimals = true,
+                                            .labels = EMBLA_LABELS_ROWS,
+                                            .only = EMBLA_F32};
 const embla_format embla_format_glove = {.name = "glove",
                                          .extension = ".txt",
                                          .one_table = true,
+                                         .no_model = true,
                                          .sniff = sniff_glove,
                                          .read = read_glove,
-                                         .write = write_glove};
+                                         .write = write_glove,
+                                         .decimals = true,
+                                         .labels = EMBLA_LABELS_ROWS,
+                                         .only = EMBLA_F32};

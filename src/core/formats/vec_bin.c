@@ -186,6 +186,9 @@ static embla_status write_bin(embla_durable *out, const embla_contents *contents
 const embla_format embla_format_word2vec_bin = {.name = "word2vec-bin",
                                                 .extension = ".w2v",
                                                 .one_table = true,
+                                                .no_model = true,
                                                 .sniff = sniff,
                                                 .read = read_bin,
-                                                .write = write_bin};
+                                                .write = write_bin,
+                                                .labels = EMBLA_LABELS_ROWS,
+                                                .only = EMBLA_F32};

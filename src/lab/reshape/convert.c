@@ -31,7 +31,7 @@ const char *embla_convert_format_name(size_t n)
 static embla_status write_file(embla_plan *w, embla_durable *d)
 {
     const embla_shard *first = &w->cp->shards[0];
-    bool inside = w->place != EMBLA_LABELS_BESIDE;
+    bool inside = w->format->labels != EMBLA_LABELS_BESIDE;
     embla_contents contents = {.parts = w->parts,
                                .count = w->count,
                                .pairs = w->pairs,
@@ -40,7 +40,7 @@ static embla_status write_file(embla_plan *w, embla_durable *d)
                                .label_count = inside ? w->labels.count : 0,
                                .tokens = w->tokens == w->cp->entries ? first->directory.tokens : 0};
     int64_t all = 0;
-    if (w->same_gguf) {
+    if (w->copies_keys) {
         contents.source = &first->directory;
         contents.source_map = first->map;
     }
@@ -98,8 +98,8 @@ static embla_status compare_part(embla_plan *w, size_t n, const embla_checkpoint
 
 static embla_status compare_words(embla_plan *w, const embla_checkpoint *back)
 {
-    embla_labels_place place = w->place;
-    uint64_t rows = place == EMBLA_LABELS_VEC ? w->streams[0].rows : w->labels.count;
+    embla_labels_place place = w->format->labels;
+    uint64_t rows = place == EMBLA_LABELS_ROWS ? w->streams[0].rows : w->labels.count;
     embla_vocab *words = NULL;
     if (place == EMBLA_LABELS_BESIDE || rows == 0 || rows > EMBLA_WORDS_MOST) return EMBLA_OK;
     EMBLA_TRY(embla_vocab_open(back, &words));

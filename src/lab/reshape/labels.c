@@ -114,7 +114,7 @@ void embla_labels_free(embla_labels *labels)
 static bool is_usable(const embla_labels *labels, embla_labels_place place, uint64_t row)
 {
     if (row >= labels->count || !labels->names[row].bytes) return false;
-    return place != EMBLA_LABELS_VEC ||
+    return place != EMBLA_LABELS_ROWS ||
            embla_vec_word_ok(labels->names[row].bytes, labels->names[row].length);
 }
 
@@ -129,7 +129,7 @@ embla_status embla_labels_note(const embla_labels *labels, embla_labels_place pl
                               "%" PRIu64 " of %" PRIu64 " rows have no word that %s can hold; "
                               "they are written as %s",
                               without, rows, format,
-                              place == EMBLA_LABELS_VEC ? "#row" : "[PADrow]");
+                              place == EMBLA_LABELS_ROWS ? "#row" : "[PADrow]");
 }
 
 embla_status embla_labels_check(const embla_labels *labels, embla_labels_place place, uint64_t rows,
@@ -141,14 +141,14 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
         int32_t token = row <= INT32_MAX ? (int32_t)row : -1; /* -1 has no word */
         const char *found = embla_vocab_word(words, token, &length), *wanted = number;
         (void)snprintf(number, sizeof number,
-                       place == EMBLA_LABELS_VEC ? "#%" PRIu64 : "[PAD%" PRIu64 "]", row);
+                       place == EMBLA_LABELS_ROWS ? "#%" PRIu64 : "[PAD%" PRIu64 "]", row);
         wanted_length = strlen(number);
         if (is_usable(labels, place, row)) {
             wanted = labels->names[row].bytes;
             wanted_length = labels->names[row].length;
         } else if (place == EMBLA_LABELS_BESIDE) {
             wanted = NULL;
-        } else if (place == EMBLA_LABELS_GGUF && !found) {
+        } else if (place == EMBLA_LABELS_LIST && !found) {
             continue; /* a reader that recognises "[PADn]" reports no word */
         }
         if (wanted ? found && length == wanted_length && memcmp(found, wanted, length) == 0
@@ -221,8 +221,7 @@ static embla_status check_beside(embla_plan *w)
  * tokenizer, and the format looks there (words.c). */
 static bool finds_words(const embla_plan *w)
 {
-    return !w->elsewhere && !w->format->one_table && !w->labels.own &&
-           strcmp(w->cp->format->name, "llama2.c") != 0;
+    return !w->elsewhere && !w->format->one_table && !w->labels.own && !w->cp->format->own_words;
 }
 
 /* Plans the words of a format without words: they go beside the file, unless they are there. */
@@ -241,16 +240,18 @@ static embla_status plan_beside(embla_plan *w)
 
 static embla_status collect_words(embla_plan *w)
 {
-    if (!w->tokens || w->same_gguf) return EMBLA_OK;
+    if (!w->tokens || w->copies_keys) return EMBLA_OK;
     EMBLA_TRY(
         embla_labels_find(w->cp, w->tokens, w->mapping != NULL, &w->arena, w->account, &w->labels));
     if (w->labels.count > w->streams[0].rows && !w->mapping && w->options->rows > 0)
         w->labels.count = (size_t)w->streams[0].rows;
-    if (w->place == EMBLA_LABELS_GGUF && w->tokens->rank != 2) w->labels.count = 0;
-    if (w->place == EMBLA_LABELS_VEC || (w->place == EMBLA_LABELS_GGUF && w->labels.count > 0))
-        return embla_labels_note(&w->labels, w->place, w->streams[0].rows, w->format->name,
+    if (w->format->labels == EMBLA_LABELS_LIST && w->tokens->rank != 2) w->labels.count = 0;
+    if (w->format->labels == EMBLA_LABELS_ROWS ||
+        (w->format->labels == EMBLA_LABELS_LIST && w->labels.count > 0))
+        return embla_labels_note(&w->labels, w->format->labels, w->streams[0].rows, w->format->name,
                                  w->account);
-    return w->place == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? plan_beside(w) : EMBLA_OK;
+    return w->format->labels == EMBLA_LABELS_BESIDE && w->labels.count > 0 ? plan_beside(w)
+                                                                           : EMBLA_OK;
 }
 
 /* Adds a note about an old NAME.vocab.txt: readers will use it for the new file. */
@@ -258,7 +259,7 @@ static embla_status note_old_words(embla_plan *w)
 {
     struct stat found;
     bool there = false;
-    if (w->labels.count > 0 || w->place != EMBLA_LABELS_BESIDE) return EMBLA_OK;
+    if (w->labels.count > 0 || w->format->labels != EMBLA_LABELS_BESIDE) return EMBLA_OK;
     EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     if (!there) return EMBLA_OK;
     return embla_account_note(w->account,

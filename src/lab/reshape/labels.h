@@ -9,13 +9,6 @@
 #include "checkpoint/vocab.h"
 #include "reshape/account.h"
 
-/* How a format stores words. */
-typedef enum {
-    EMBLA_LABELS_BESIDE, /* it does not: they go to NAME.vocab.txt */
-    EMBLA_LABELS_VEC,    /* one for each row, without spaces; "#row" for a row without a word */
-    EMBLA_LABELS_GGUF    /* tokenizer.ggml.tokens; "[PADrow]" for a row without a word */
-} embla_labels_place;
-
 typedef struct {
     embla_vocab *vocab; /* owns the bytes; NULL if there are no words */
     embla_name *names;  /* one for each row; bytes NULL means that the row has no word */

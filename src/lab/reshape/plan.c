@@ -10,19 +10,11 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
-#include "base/utf8.h"
 #include "files/io.h"
-#include "formats/gguf.h"
-#include "formats/safetensors.h"
 
 enum {
     ROW_MOST = 64 << 20 /* bytes of one row, which is in memory as a whole */
 };
-
-static bool is(const embla_format *format, const char *name)
-{
-    return strcmp(format->name, name) == 0;
-}
 
 static embla_role role_of(const embla_plan *w, const embla_entry *entry)
 {
@@ -66,22 +58,16 @@ static bool is_table(embla_role role)
            role == EMBLA_ROLE_HEAD_COPY;
 }
 
-/* The name of a tensor in GGUF, which has fixed names for tables, heads and positions. */
-static const char *name_in_gguf(const embla_plan *w, const embla_entry *entry)
+/* The name of a tensor in the new file. A format may prescribe the names of tables, heads and
+ * positions; a source of the same format has them already. */
+static const char *new_name(const embla_plan *w, const embla_entry *entry)
 {
-    static const struct {
-        embla_role role;
-        const char *name;
-    } names[] = {{EMBLA_ROLE_TOKENS, "token_embd.weight"},
-                 {EMBLA_ROLE_POSITIONS, "position_embd.weight"},
-                 {EMBLA_ROLE_HEAD, "output.weight"},
-                 {EMBLA_ROLE_HEAD_BIAS, "output.bias"},
-                 {EMBLA_ROLE_PER_LAYER, "per_layer_token_embd.weight"}};
     embla_role role = entry == w->tokens ? EMBLA_ROLE_TOKENS : role_of(w, entry);
     bool alone = entry == w->tokens || (w->role_count[role] == 1 && role != EMBLA_ROLE_TOKENS);
-    for (size_t i = 0; alone && i < sizeof names / sizeof names[0]; i++)
-        if (names[i].role == role) return names[i].name;
-    return entry->name;
+    const char *name = NULL;
+    if (alone && w->format->tensor_name && w->format != w->cp->format)
+        name = w->format->tensor_name(role);
+    return name ? name : entry->name;
 }
 
 /* The reason why a tensor is left out; NULL if it is written. */
@@ -93,38 +79,38 @@ static const char *reason_left_out(const embla_plan *w, const embla_entry *entry
     return NULL;
 }
 
+/* The last format in the list that holds many tensors, also of this type. */
+static const char *format_with(const embla_element *element)
+{
+    const embla_format *format;
+    const char *name = "no format";
+    for (size_t i = 0; (format = embla_format_at(i)); i++)
+        if (format->write && !format->one_table && format->holds && format->holds(element))
+            name = format->name;
+    return name;
+}
+
 /* Refuses a type that the format lacks; the message names a format that has it. */
 static embla_status check_type(const embla_plan *w, const embla_entry *entry,
                                const embla_element *element)
 {
-    if (is(w->format, "safetensors") && !element->safetensors)
-        return embla_fail(
-            EMBLA_ERR_UNSUPPORTED,
-            "tensor '%.128s' is %s, which safetensors does not have; gguf has %s (S7)", entry->name,
-            element->name, element->name);
-    if (is(w->format, "gguf") && element->ggml < 0)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s' is %s, which gguf does not have; safetensors has %s "
-                          "(G8)",
-                          entry->name, element->name, element->name);
-    if (is(w->format, "npy") && !element->npy)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "npy has no type for the %s of '%.128s' (N3); %s has it%s", element->name,
-                          entry->name, element->safetensors ? "safetensors" : "gguf",
-                          element->dtype != 0 ? "; or convert it to f32" : "");
-    return EMBLA_OK;
+    if (!w->format->holds || w->format->holds(element)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "tensor '%.128s' is %s, which %s does not have; %s has %s (%s)%s",
+                      entry->name, element->name, w->format->name, format_with(element),
+                      element->name, w->format->type_rule,
+                      w->format->one_table && element->dtype != 0 ? "; or convert it to f32" : "");
 }
 
 /* Chooses the type that a tensor is written as. */
 static embla_status choose_element(const embla_plan *w, const embla_entry *entry,
                                    const embla_element **out)
 {
-    bool vec = w->place == EMBLA_LABELS_VEC;
-    embla_dtype dtype = vec ? EMBLA_F32 : w->options->dtype;
+    embla_dtype only = w->format->only, dtype = only != 0 ? only : w->options->dtype;
     *out = entry->element;
-    if (vec && w->options->dtype != 0 && w->options->dtype != EMBLA_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s can hold only f32, not %s", w->format->name,
-                          embla_dtype_name(w->options->dtype));
+    if (only != 0 && w->options->dtype != 0 && w->options->dtype != only)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s can hold only %s, not %s", w->format->name,
+                          embla_dtype_name(only), embla_dtype_name(w->options->dtype));
     if (dtype == 0 || entry->element->dtype == dtype) return EMBLA_OK;
     if (entry != w->tokens && !is_table(role_of(w, entry))) return EMBLA_OK;
     if (entry->element->dtype == 0)
@@ -156,7 +142,7 @@ static embla_status measure(const embla_plan *w, embla_stream *s)
     uint64_t bytes = e->bytes;
     bool table = e == w->tokens || is_table(role_of(w, e));
     embla_status status = table ? embla_entry_shape(e, &rows, &dim) : EMBLA_ERR_SHAPE;
-    if (recode || w->place == EMBLA_LABELS_VEC) EMBLA_TRY(status);
+    if (recode || w->format->labels == EMBLA_LABELS_ROWS) EMBLA_TRY(status);
     table = status == EMBLA_OK;
     s->bytes = e->bytes;
     if (!table && !e->made) return EMBLA_OK;
@@ -195,14 +181,13 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
     embla_stream *s = &w->streams[w->count];
     embla_part *part = &w->parts[w->count];
     embla_account_line *line = &w->account->lines[entry - w->cp->entries];
-    bool to_gguf = is(w->format, "gguf") && !is(w->cp->format, "gguf");
     *s = (embla_stream){.checkpoint = w->cp, .entry = entry, .line = line, .desk = &w->desk};
     EMBLA_TRY(choose_element(w, entry, &s->element));
     EMBLA_TRY(measure(w, s));
     EMBLA_TRY(check_type(w, entry, s->element));
-    s->plain_nan = w->text;
+    s->plain_nan = w->format->decimals;
     embla_stream_begin(s);
-    *part = (embla_part){.name = to_gguf ? name_in_gguf(w, entry) : entry->name,
+    *part = (embla_part){.name = new_name(w, entry),
                          .element = s->element,
                          .rank = entry->rank,
                          .bytes = s->bytes,
@@ -211,7 +196,7 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
     memcpy(part->shape, entry->shape, sizeof part->shape);
     const uint64_t all = part->shape[0];
     if (s->counted && part->rank > 1) part->shape[0] = s->rows;
-    if (w->place == EMBLA_LABELS_VEC && part->rank == 1) { /* one row */
+    if (w->format->labels == EMBLA_LABELS_ROWS && part->rank == 1) { /* one row */
         part->shape[1] = part->shape[0];
         part->shape[0] = 1;
         part->rank = 2;
@@ -281,12 +266,12 @@ static embla_status check_rows(const embla_plan *w)
                           " rows, but %zu tensors are written%s; choose one with 'FILE::TENSOR'",
                           w->cp->shown, o->rows, w->count,
                           w->mapping ? " and tokens share rows" : "");
-    if (!w->streams[0].counted || w->same_gguf)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "tensor '%.128s' cannot be cut to %" PRId64 " rows: %s",
-                          w->streams[0].entry->name, o->rows,
-                          w->same_gguf ? "a copy of a GGUF keeps all words; write another format"
-                                       : "it is no table");
+    if (!w->streams[0].counted || w->copies_keys)
+        return embla_fail(
+            EMBLA_ERR_UNSUPPORTED, "tensor '%.128s' cannot be cut to %" PRId64 " rows: %s",
+            w->streams[0].entry->name, o->rows,
+            w->copies_keys ? "a copy in the same format keeps all words; write another format"
+                           : "it is no table");
     return EMBLA_OK;
 }
 
@@ -300,9 +285,7 @@ static embla_status find_mapping(embla_plan *w)
         if (w->tokens && !other && cp->roles[i] == EMBLA_ROLE_MAPPING && cp->entries[i].rank == 1)
             w->mapping = &cp->entries[i];
     }
-    if (!w->mapping || !w->tokens || w->same_gguf ||
-        !(w->format->one_table || is(w->format, "gguf")))
-        return EMBLA_OK;
+    if (!w->mapping || !w->tokens || w->copies_keys || w->format->mapping) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "%.200s: %" PRIu64 " tokens share %" PRIu64
                       " rows through '%.128s', which %s cannot store; safetensors can",
@@ -312,48 +295,17 @@ static embla_status find_mapping(embla_plan *w)
 
 /* ---- metadata ---- */
 
-/* True for safetensors' key "format", which names the program that wrote the file. It has no
- * meaning in other formats. */
-static bool is_saver(const embla_pair *pair)
+/* True if a pair names the program that wrote the file, in the old format or in the new one. */
+static bool is_saver(const embla_plan *w, const embla_pair *pair)
 {
-    return strcmp(pair->key, "format") == 0;
+    const embla_pair *theirs = w->cp->format->saver, *ours = w->format->saver;
+    return (theirs && strcmp(pair->key, theirs->key) == 0) ||
+           (ours && strcmp(pair->key, ours->key) == 0);
 }
 
-/* True if the format can store this pair; *used is the bytes of all pairs so far. */
-static bool pair_fits(const embla_plan *w, const embla_pair *pair, size_t *used)
+static size_t count_unlisted(const embla_plan *w, const embla_directory *directory)
 {
-    static const char *const gguf_numbers[] = {"general.alignment", "tokenizer.ggml.tokens",
-                                               "tokenizer.ggml.scores",
-                                               "tokenizer.ggml.token_type"};
-    size_t key = strlen(pair->key), value = strlen(pair->value);
-    if (is(w->format, "gguf")) {
-        bool fits = key > 0 && key <= EMBLA_GGUF_KEY_MOST && value <= EMBLA_GGUF_TEXT_MOST &&
-                    strncmp(pair->key, "split.", 6) != 0;
-        for (size_t i = 0; i < key; i++) fits = fits && (unsigned char)pair->key[i] < 0x80;
-        for (size_t i = 0; i < sizeof gguf_numbers / sizeof gguf_numbers[0]; i++)
-            fits = fits && strcmp(pair->key, gguf_numbers[i]) != 0;
-        return fits;
-    }
-    /* Two pairs are reserved for those that we add. */
-    if (w->pair_count + 2 >= EMBLA_SAFETENSORS_METADATA_PAIRS ||
-        key + value > EMBLA_SAFETENSORS_METADATA_MOST - 64 - *used)
-        return false;
-    if (embla_utf8_valid(pair->key, key) != key || embla_utf8_valid(pair->value, value) != value)
-        return false;
-    *used += key + value;
-    return true;
-}
-
-/* Counts the keys of a GGUF that are not in its metadata: not text, or too long. Words are written
- * separately, and split.* has no meaning in a single file. */
-static size_t count_other_keys(const embla_plan *w, const embla_directory *directory)
-{
-    const embla_gguf *gguf = is(w->cp->format, "gguf") ? directory->state : NULL;
-    size_t keys = 0, texts = directory->pair_count;
-    for (size_t i = 0; gguf && i < gguf->count; i++)
-        keys += strncmp(gguf->keys[i].key, "split.", 6) != 0 &&
-                strcmp(gguf->keys[i].key, "tokenizer.ggml.tokens") != 0;
-    return keys > texts ? keys - texts : 0;
+    return w->cp->format->unlisted_keys ? w->cp->format->unlisted_keys(directory) : 0;
 }
 
 /* Counts the metadata of all files after the first that is lost. The first file's metadata is
@@ -364,9 +316,9 @@ static size_t count_later_keys(const embla_plan *w)
     size_t lost = 0;
     for (size_t i = 1; i < w->cp->shard_count; i++) {
         const embla_directory *d = &w->cp->shards[i].directory;
-        lost += count_other_keys(w, d);
+        lost += count_unlisted(w, d);
         for (size_t k = 0; k < d->pair_count; k++)
-            lost += !is_saver(&d->pairs[k]) &&
+            lost += !is_saver(w, &d->pairs[k]) &&
                     (k >= first->pair_count || strcmp(d->pairs[k].key, first->pairs[k].key) != 0 ||
                      strcmp(d->pairs[k].value, first->pairs[k].value) != 0);
     }
@@ -385,39 +337,50 @@ static const char *tie_flag(const embla_plan *w)
 static embla_status copy_tie_flag(embla_plan *w)
 {
     const char *flag = tie_flag(w);
-    bool gguf = is(w->format, "gguf"), present = false;
-    if (!w->cp->config || !w->elsewhere || !(gguf || is(w->format, "safetensors"))) return EMBLA_OK;
+    const embla_pair pair = {"tie_word_embeddings", flag ? flag : "true"};
+    bool present = false;
+    if (!w->cp->config || !w->elsewhere || !w->format->keeps || !w->format->keeps(&pair, 0, 0))
+        return EMBLA_OK;
     if (!flag && !embla_checkpoint_text(w->cp, "model_type")) return EMBLA_OK;
     for (size_t i = 0; i < w->pair_count; i++)
-        present = present || strcmp(w->pairs[i].key, "tie_word_embeddings") == 0;
-    if (flag && !present && !w->same_gguf)
-        w->pairs[w->pair_count++] = (embla_pair){"tie_word_embeddings", flag};
-    return embla_account_note(w->account, gguf ? "config.json is not copied; only its tie flag "
-                                                 "becomes a key of the GGUF"
-                                               : "config.json is not copied; copy it yourself");
+        present = present || strcmp(w->pairs[i].key, pair.key) == 0;
+    if (flag && !present && !w->copies_keys) w->pairs[w->pair_count++] = pair;
+    return embla_account_note(w->account, w->format->config
+                                              ? "config.json is not copied; copy it yourself"
+                                              : "config.json is not copied; only its tie flag "
+                                                "becomes a key of the file");
+}
+
+/* Copies the pairs of the source's first file that the format keeps; returns how many are lost. */
+static size_t copy_pairs(embla_plan *w, bool *saved)
+{
+    const embla_directory *first = &w->cp->shards[0].directory;
+    size_t lost = 0, bytes = 0;
+    for (size_t i = 0; i < first->pair_count; i++) {
+        const embla_pair *pair = &first->pairs[i];
+        if (is_saver(w, pair) && !w->format->saver) continue;
+        *saved = *saved || is_saver(w, pair);
+        if (w->format->keeps && w->format->keeps(pair, w->pair_count, bytes)) {
+            bytes += strlen(pair->key) + strlen(pair->value);
+            w->pairs[w->pair_count++] = *pair;
+        } else {
+            lost++;
+        }
+    }
+    return lost;
 }
 
 static embla_status collect_pairs(embla_plan *w)
 {
     const embla_directory *first = &w->cp->shards[0].directory;
-    bool safetensors = is(w->format, "safetensors"), has_format = false;
-    size_t lost = count_later_keys(w), used = 0;
+    bool saved = false;
+    size_t lost = count_later_keys(w);
     EMBLA_TRY(embla_arena_many(&w->arena, first->pair_count + 2, sizeof *w->pairs, "metadata",
                                &w->pairs));
-    if (!w->same_gguf) lost += count_other_keys(w, first); /* else the writer copies them all */
-    for (size_t i = 0; !w->same_gguf && i < first->pair_count; i++) {
-        const embla_pair *pair = &first->pairs[i];
-        if (!safetensors && is_saver(pair)) continue;
-        has_format = has_format || is_saver(pair);
-        if (!w->format->one_table && pair_fits(w, pair, &used))
-            w->pairs[w->pair_count++] = *pair;
-        else
-            lost++;
-    }
+    if (!w->copies_keys) lost += count_unlisted(w, first) + copy_pairs(w, &saved);
     EMBLA_TRY(copy_tie_flag(w));
-    /* The transformers library refuses metadata without "format". */
-    if (safetensors && w->pair_count > 0 && !has_format)
-        w->pairs[w->pair_count++] = (embla_pair){"format", "pt"};
+    if (w->format->saver && w->pair_count > 0 && !saved)
+        w->pairs[w->pair_count++] = *w->format->saver;
     if (lost == 0) return EMBLA_OK;
     return embla_account_note(w->account, "%zu of the keys of its metadata %s left out", lost,
                               lost == 1 ? "is" : "are");
@@ -461,11 +424,7 @@ static embla_status choose_format(embla_plan *w)
         EMBLA_TRY(embla_format_find(w->options->to, &w->format));
     else
         EMBLA_TRY(format_by_extension(w->path, &w->format));
-    w->text = is(w->format, "word2vec") || is(w->format, "glove");
-    w->place = w->text || is(w->format, "word2vec-bin") ? EMBLA_LABELS_VEC
-               : is(w->format, "gguf")                  ? EMBLA_LABELS_GGUF
-                                                        : EMBLA_LABELS_BESIDE;
-    w->same_gguf = is(w->format, "gguf") && is(w->cp->format, "gguf");
+    w->copies_keys = w->format->copies_keys && w->format == w->cp->format;
     w->account->format = w->format->name;
     return embla_durable_target(w->path, w->options->overwrite);
 }

@@ -17,11 +17,9 @@ typedef struct {
     const char *path;
     const embla_convert_options *options;
     const embla_format *format;
-    embla_labels_place place;                  /* where the format stores words */
-    bool text;                                 /* numbers are written as decimals */
-    bool same_gguf;                            /* from GGUF to GGUF: the writer copies all keys */
-    const embla_entry *tokens;                 /* the token table; NULL if unknown */
-    const embla_entry *mapping;                /* maps tokens to rows; NULL: token i has row i */
+    bool copies_keys;           /* from the same format: the writer copies all keys and words */
+    const embla_entry *tokens;  /* the token table; NULL if unknown */
+    const embla_entry *mapping; /* maps tokens to rows; NULL: token i has row i */
     size_t role_count[EMBLA_ROLE_WEIGHTS + 1]; /* number of tensors of each role */
     bool elsewhere;                            /* path is in another folder than the source */
     bool has_tie; /* tie is set; it is not for formats that hold one table */

@@ -21,7 +21,7 @@
 
 bool embla_encoder_has_words(const embla_checkpoint *cp)
 {
-    return cp->format->one_table || strcmp(embla_checkpoint_format(cp), "fasttext") == 0;
+    return cp->format->no_model;
 }
 
 bool embla_names_rows(const char *file)
