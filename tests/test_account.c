@@ -308,7 +308,7 @@ static void rows_that_are_no_whole_bytes_are_copied(void **state)
         embla_account_free(account);
         assert_bytes(&p, "n.safetensors", "wte.weight", bytes, tables[i].count);
         refuse(&p, "m.safetensors", "out.vec", NULL, EMBLA_ERR_UNSUPPORTED, "cannot be decoded");
-        refuse(&p, "m.safetensors", "out.npy", NULL, EMBLA_ERR_UNSUPPORTED, "safetensors has it");
+        refuse(&p, "m.safetensors", "out.npy", NULL, EMBLA_ERR_UNSUPPORTED, "safetensors has F");
         refuse(&p, "m.safetensors", "o.safetensors", &bf16, EMBLA_ERR_UNSUPPORTED, "decoded");
         end(&p);
     }

@@ -317,7 +317,7 @@ static void what_cannot_be_is_refused_with_advice(void **state)
         "i8 needs a separate scale, which no format can store; use q8_0, which has its own scales");
     refuse(&p, "m.safetensors", "out.gguf", &f8, EMBLA_ERR_UNSUPPORTED,
            "F8_E4M3, which gguf does not have; safetensors has F8_E4M3 (G8)");
-    refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has it");
+    refuse(&p, "m.safetensors", "out.npy", &q8, EMBLA_ERR_UNSUPPORTED, "gguf has Q8_0");
     embla_checkpoint *source = sample_open(scratch_path(&p.s, "m.safetensors"));
     assert_status(embla_convert(NULL, "x.npy", NULL, &account), EMBLA_ERR_ARGUMENT);
     assert_status(embla_convert(source, NULL, NULL, &account), EMBLA_ERR_ARGUMENT);

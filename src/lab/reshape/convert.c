@@ -45,7 +45,7 @@ static embla_status write_file(embla_plan *w, embla_durable *d)
         contents.source_map = first->map;
     }
     for (size_t i = 0; i < w->count; i++) all += (int64_t)w->parts[i].bytes;
-    EMBLA_TRY(embla_meter_begin(&w->desk.meter, "write", all));
+    EMBLA_TRY(embla_meter_begin(&w->buffers.meter, "write", all));
     EMBLA_TRY(w->format->write(d, &contents));
     for (size_t i = 0; i < w->count; i++)
         if (w->streams[i].next != w->streams[i].bytes)
@@ -128,7 +128,7 @@ static embla_status compare(embla_plan *w, const embla_checkpoint *back)
         return embla_fail(EMBLA_ERR_IO, "it is %s with %zu tensors, but %s with %zu was written",
                           back->format->name, back->count, w->format->name, w->count);
     for (size_t i = 0; i < w->count; i++) all += (int64_t)w->parts[i].bytes;
-    EMBLA_TRY(embla_meter_begin(&w->desk.meter, "verify", all));
+    EMBLA_TRY(embla_meter_begin(&w->buffers.meter, "verify", all));
     for (size_t i = 0; i < w->count; i++) EMBLA_TRY(compare_part(w, i, back));
     EMBLA_TRY(compare_words(w, back));
     return compare_tie(w, back);

@@ -181,7 +181,7 @@ static embla_status add_part(embla_plan *w, const embla_entry *entry)
     embla_stream *s = &w->streams[w->count];
     embla_part *part = &w->parts[w->count];
     embla_account_line *line = &w->account->lines[entry - w->cp->entries];
-    *s = (embla_stream){.checkpoint = w->cp, .entry = entry, .line = line, .desk = &w->desk};
+    *s = (embla_stream){.checkpoint = w->cp, .entry = entry, .line = line, .buffers = &w->buffers};
     EMBLA_TRY(choose_element(w, entry, &s->element));
     EMBLA_TRY(measure(w, s));
     EMBLA_TRY(check_type(w, entry, s->element));
@@ -442,13 +442,13 @@ embla_status embla_plan_make(embla_plan *w)
     EMBLA_TRY(find_tie(w));
     EMBLA_TRY(collect_pairs(w));
     EMBLA_TRY(embla_plan_words(w));
-    w->desk.meter.options = w->options;
-    return embla_desk_new(&w->desk, w->streams, w->count);
+    w->buffers.meter.options = w->options;
+    return embla_stream_buffers_new(&w->buffers, w->streams, w->count);
 }
 
 void embla_plan_free(embla_plan *w)
 {
-    embla_desk_free(&w->desk);
+    embla_stream_buffers_free(&w->buffers);
     embla_labels_free(&w->labels);
     embla_arena_free(&w->arena);
 }

@@ -35,7 +35,7 @@ typedef struct {
     const char *beside; /* NAME.vocab.txt */
     bool words_beside;  /* it will be written */
     bool words_replace; /* it exists, with words that we wrote */
-    embla_desk desk;
+    embla_stream_buffers buffers;
 } embla_plan;
 
 /* Makes the plan; the caller has set cp, path, options and account. Call embla_plan_free

@@ -38,9 +38,10 @@ embla_status embla_meter_add(embla_meter *m, size_t bytes)
     return now_due ? report(m) : EMBLA_OK;
 }
 
-/* ---- the desk ---- */
+/* ---- buffers ---- */
 
-embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams, size_t count)
+embla_status embla_stream_buffers_new(embla_stream_buffers *buffers, const embla_stream *streams,
+                                      size_t count)
 {
     size_t block = EMBLA_BLOCK, floats = 0;
     void *memory[4] = {NULL, NULL, NULL, NULL};
@@ -50,25 +51,25 @@ embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams, size_
         if (s->new_row > block) block = s->new_row;
         if (s->dim > floats) floats = s->dim;
     }
-    desk->block = block;
-    desk->floats = floats;
+    buffers->block = block;
+    buffers->floats = floats;
     for (int i = 0; i < 4; i++) {
         EMBLA_TRY(embla_mem_new(i < 2 ? block : floats * sizeof(float), "rows being converted",
                                 &memory[i]));
-        if (i == 0) desk->old_rows = memory[i];
-        if (i == 1) desk->new_rows = memory[i];
-        if (i == 2) desk->before = memory[i];
-        if (i == 3) desk->after = memory[i];
+        if (i == 0) buffers->old_rows = memory[i];
+        if (i == 1) buffers->new_rows = memory[i];
+        if (i == 2) buffers->before = memory[i];
+        if (i == 3) buffers->after = memory[i];
     }
     return EMBLA_OK;
 }
 
-void embla_desk_free(embla_desk *desk)
+void embla_stream_buffers_free(embla_stream_buffers *buffers)
 {
-    embla_mem_free(desk->old_rows, desk->block);
-    embla_mem_free(desk->new_rows, desk->block);
-    embla_mem_free(desk->before, desk->floats * sizeof(float));
-    embla_mem_free(desk->after, desk->floats * sizeof(float));
+    embla_mem_free(buffers->old_rows, buffers->block);
+    embla_mem_free(buffers->new_rows, buffers->block);
+    embla_mem_free(buffers->before, buffers->floats * sizeof(float));
+    embla_mem_free(buffers->after, buffers->floats * sizeof(float));
 }
 
 /* ---- rows ---- */
@@ -88,7 +89,7 @@ static void replace_nans(uint8_t *f32, size_t bytes)
 /* Re-encodes one row, decodes the result and counts the row. */
 static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new)
 {
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
     EMBLA_TRY(embla_decode(from, old, s->dim, 0.0f, d->before));
     EMBLA_TRY(embla_encode(to, d->before, s->dim, 0.0f, new));
@@ -101,7 +102,7 @@ static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new
 /* Counts a row that keeps its bytes; for text, its NaNs are replaced. */
 static embla_status count_row(embla_stream *s, uint8_t *row)
 {
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     embla_dtype dtype = s->element->dtype;
     if (dtype == 0) { /* the numbers cannot be decoded */
         s->line->rows_same++;
@@ -118,11 +119,11 @@ static embla_status count_row(embla_stream *s, uint8_t *row)
     return EMBLA_OK;
 }
 
-/* Reads rows from `row` into the desk's block. Writers read front to back, so each row is counted
- * once. */
+/* Reads rows from `row` into the block of the buffers. Writers read front to back, so each row is
+ * counted once. */
 static embla_status fill_block(embla_stream *s, uint64_t row)
 {
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     bool recode = s->element != s->entry->element;
     size_t longest = s->old_row > s->new_row ? s->old_row : s->new_row;
     uint64_t count = d->block / longest, left = row < s->rows ? s->rows - row : 0;
@@ -147,7 +148,7 @@ static embla_status fill_block(embla_stream *s, uint64_t row)
 /* Copies bytes from the block, which is refilled as needed. */
 static embla_status read_rows(embla_stream *s, uint64_t offset, size_t bytes, uint8_t *out)
 {
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     while (bytes > 0) {
         if (d->owner != s || offset < d->first || offset - d->first >= d->have)
             EMBLA_TRY(fill_block(s, offset / s->new_row));
@@ -175,7 +176,7 @@ void embla_stream_begin(embla_stream *s)
 embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, void *out)
 {
     embla_stream *s = context;
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     bool begins = offset == 0 && s->next == 0 && !d->summing, continues = d->summing == s;
     if (!(begins || continues) || offset != s->next || bytes > s->bytes - offset)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -197,7 +198,7 @@ embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, voi
 embla_status embla_stream_checksum(const embla_stream *s, const embla_checkpoint *back,
                                    const embla_entry *entry, embla_checksum *out)
 {
-    embla_desk *d = s->desk;
+    embla_stream_buffers *d = s->buffers;
     embla_checksum_state sum;
     uint64_t rows = entry->rank > 1 && entry->shape[0] > 0 ? entry->shape[0] : 1;
     uint64_t row = entry->made && entry->bytes > rows ? entry->bytes / rows : 1;

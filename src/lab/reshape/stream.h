@@ -4,7 +4,7 @@
  * computes the checksum of what the writer got, to compare it with what is read back.
  *
  * Writers read one tensor after the other, each from front to back, in pieces of any size. Tables
- * are processed in whole rows, in the memory of the desk. All streams share one desk.
+ * are processed in whole rows, in buffers that all streams share.
  */
 #ifndef EMBLA_RESHAPE_STREAM_H
 #define EMBLA_RESHAPE_STREAM_H
@@ -38,7 +38,7 @@ typedef struct {
     uint64_t first, have;
     const embla_stream *summing; /* the stream that a writer is reading */
     embla_meter meter;
-} embla_desk;
+} embla_stream_buffers;
 
 struct embla_stream {
     const embla_checkpoint *checkpoint;
@@ -46,7 +46,7 @@ struct embla_stream {
     const embla_element *element; /* the type in the new file */
     uint64_t bytes;               /* of the whole tensor in the new file */
     embla_account_line *line;
-    embla_desk *desk;
+    embla_stream_buffers *buffers;
     bool by_rows;   /* processed in rows; otherwise its bytes are copied */
     bool counted;   /* its rows are counted in the account */
     bool plain_nan; /* every NaN becomes the one that text can represent */
@@ -62,13 +62,13 @@ EMBLA_CHECKED embla_status embla_meter_begin(embla_meter *meter, const char *wha
 /* Adds processed bytes, and reports from time to time. EMBLA_ERR_STOPPED if the caller stops. */
 EMBLA_CHECKED embla_status embla_meter_add(embla_meter *meter, size_t bytes);
 
-/* Allocates memory for the longest rows of these streams. Call embla_desk_free afterwards, also
- * after a failure. */
-EMBLA_CHECKED embla_status embla_desk_new(embla_desk *desk, const embla_stream *streams,
-                                          size_t count);
-void embla_desk_free(embla_desk *desk);
+/* Allocates memory for the longest rows of these streams. Call embla_stream_buffers_free
+ * afterwards, also after a failure. */
+EMBLA_CHECKED embla_status embla_stream_buffers_new(embla_stream_buffers *buffers,
+                                                    const embla_stream *streams, size_t count);
+void embla_stream_buffers_free(embla_stream_buffers *buffers);
 
-/* Prepares a stream for reading; element, sizes and desk are set. */
+/* Prepares a stream for reading; element, sizes and buffers are set. */
 void embla_stream_begin(embla_stream *stream);
 /* The read function of an embla_part; context is the stream. */
 embla_status embla_stream_read(void *context, uint64_t offset, size_t bytes, void *out);
