@@ -317,8 +317,8 @@ static void bench_prefill(session *s, const char *name, bench_fn *ours, bench_fn
 
 static int64_t reads_so_far(session *s)
 {
-    embla_tickets_stats stats = {0};
-    if (embla_tickets_statistics(s->tickets, &stats) != EMBLA_OK) s->failed = true;
+    embla_tickets_info stats = {0};
+    if (embla_tickets_describe(s->tickets, &stats) != EMBLA_OK) s->failed = true;
     return stats.reads;
 }
 
@@ -439,7 +439,7 @@ static void bench_resident(session *s, const char *name)
     const embla_store_options options = {.placement = EMBLA_PLACEMENT_DIRECT,
                                          .depth = (int)s->depth};
     const embla_extent extent = {.file = s->path, .rows = (int64_t)(s->bytes / ROW)};
-    const embla_tickets_options budget = {.bytes = TICKETS, .hot_bytes = HOT};
+    const embla_tickets_options budget = {.max_bytes = TICKETS, .hot_bytes = HOT};
     embla_store *store = NULL;
     embla_tickets *tickets = NULL;
     run_prefill(s, 0); /* s->out is in memory */

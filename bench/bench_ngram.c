@@ -66,7 +66,7 @@ static void run_rows(void *context, size_t step)
 static void divide_products(const bench_case *c, const int32_t *tokens, int64_t *restrict rows)
 {
     const embla_ngram_info *g = &c->info;
-    size_t orders = (size_t)g->orders, heads = (size_t)g->heads;
+    size_t orders = (size_t)g->orders, heads = (size_t)g->rows_per_ngram;
     for (size_t t = 0; t < c->shape->count; t++) {
         uint64_t mix = (uint64_t)tokens[t] * (uint64_t)g->multipliers[0];
         for (size_t s = 1; s < orders; s++) {
@@ -80,9 +80,9 @@ static void divide_products(const bench_case *c, const int32_t *tokens, int64_t 
 static void divide_powers(const bench_case *c, const int32_t *tokens, int64_t *restrict rows)
 {
     const embla_ngram_info *g = &c->info;
-    size_t orders = (size_t)g->orders, heads = (size_t)g->heads;
+    size_t orders = (size_t)g->orders, heads = (size_t)g->rows_per_ngram;
     for (size_t t = 0; t < c->shape->count; t++)
-        for (size_t i = 0; i < g->columns; i++) {
+        for (size_t i = 0; i < g->rows_per_token; i++) {
             uint64_t sum = 0;
             for (size_t s = 0; s < i / heads + 2; s++)
                 sum += (uint64_t) * (tokens + t - s) * c->powers[i * orders + s];
@@ -98,14 +98,14 @@ static void run_division(void *context, size_t step)
         divide_products(c, tokens, c->others);
     else
         divide_powers(c, tokens, c->others);
-    c->sum += (uint64_t)c->others[c->info.columns - 1];
+    c->sum += (uint64_t)c->others[c->info.rows_per_token - 1];
 }
 
 /* ---- a case ---- */
 
 static bool is_right(bench_case *c)
 {
-    size_t bytes = c->shape->count * c->info.columns * sizeof *c->rows;
+    size_t bytes = c->shape->count * c->info.rows_per_token * sizeof *c->rows;
     run_rows(c, 5);
     run_division(c, 5);
     return !c->failed && memcmp(c->rows, c->others, bytes) == 0;
@@ -114,7 +114,7 @@ static bool is_right(bench_case *c)
 static int run_case(bench_case *c, const bench_options *options)
 {
     char limit_is[64];
-    double numbers = (double)c->shape->count * (double)c->info.columns;
+    double numbers = (double)c->shape->count * (double)c->info.rows_per_token;
     size_t calls = c->shape->count == 1 ? 20000 : 20;
     if (!is_right(c)) {
         options->complain("bench ngram: %s: wrong rows, or: %s", c->shape->name, embla_error());
@@ -136,7 +136,7 @@ static int run_case(bench_case *c, const bench_options *options)
 
 static bool fill(bench_case *c)
 {
-    size_t orders = (size_t)c->info.orders, columns = c->info.columns;
+    size_t orders = (size_t)c->info.orders, columns = c->info.rows_per_token;
     if (!bench_tokens(false, c->info.tokens, REACH + TOKENS, c->tokens)) return false;
     for (size_t i = 0; i < REACH + TOKENS; i++)
         if (c->tokens[i] == c->info.eos) c->tokens[i]++;
@@ -156,16 +156,16 @@ static int run_shape(const shape *s, const bench_options *options)
     const bench_teams teams = bench_teams_for(options, BENCH_ONE);
     embla_ngram *ngram = NULL;
     int exit_code = 0;
-    if (embla_ngram_new_model(s->model, -1, NULL, &ngram) != EMBLA_OK) {
+    if (embla_ngram_new_model(s->model, -1, NULL, &ngram) != EMBLA_OK ||
+        embla_ngram_describe(ngram, &c.info) != EMBLA_OK) {
         options->complain("bench ngram: %s", embla_error());
         return 1;
     }
     c.ngram = ngram;
-    embla_ngram_describe(ngram, &c.info);
-    c.powers = malloc(c.info.columns * (size_t)c.info.orders * sizeof *c.powers);
+    c.powers = malloc(c.info.rows_per_token * (size_t)c.info.orders * sizeof *c.powers);
     c.tokens = malloc((REACH + TOKENS) * sizeof *c.tokens);
-    c.rows = bench_memory(TOKENS * c.info.columns * sizeof *c.rows);
-    c.others = bench_memory(TOKENS * c.info.columns * sizeof *c.others);
+    c.rows = bench_memory(TOKENS * c.info.rows_per_token * sizeof *c.rows);
+    c.others = bench_memory(TOKENS * c.info.rows_per_token * sizeof *c.others);
     if (!c.powers || !c.tokens || !c.rows || !c.others || !fill(&c)) {
         options->complain("bench ngram: no memory for %s", s->name);
         exit_code = 1;

@@ -85,7 +85,7 @@ static void lookup_set(bench_case *c, const embla_store *store, bool raw, bool b
                        size_t step)
 {
     const embla_store_lookup_options options = {
-        .heads = c->kind->heads, .raw = raw, .threads = threads, .out_dtype = c->dtype};
+        .rows_per_token = c->kind->heads, .raw = raw, .threads = threads, .out_dtype = c->dtype};
     size_t count = c->tokens * c->kind->heads;
     const int64_t *rows = set_at(c, step);
     for (size_t t = 0; t < TOKENS; t += c->tokens, rows += count) {

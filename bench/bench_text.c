@@ -45,7 +45,7 @@ typedef struct {
     size_t *lengths, count;
     char *table; /* of the limit */
     embla_tokenizer *tokenizer;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     embla_encoder *encoder;
     float *rows, *out;
     int32_t *tokens; /* of all lines, those of line i from starts[i] on */
@@ -216,7 +216,7 @@ static bool open_kind(state *s, int kind)
     if (s->json.failed) return complain(s, "a tokenizer", "no memory");
     if (embla_tokenizer_open_bytes(s->json.bytes, s->json.count, kinds[kind], &s->tokenizer) !=
             EMBLA_OK ||
-        embla_encoding_new(s->tokenizer, &s->encoding) != EMBLA_OK)
+        embla_tokenized_new(s->tokenizer, &s->encoding) != EMBLA_OK)
         return complain(s, kinds[kind], embla_error());
     return true;
 }
@@ -227,12 +227,12 @@ static bool keep_tokens(state *s)
     s->threads = 1;
     tokenize_lines(s, 0);
     if (s->failed) return complain(s, "tokens", embla_error());
-    s->token_count = embla_encoding_count(s->encoding);
+    s->token_count = embla_tokenized_count(s->encoding);
     s->tokens = malloc(s->token_count * sizeof *s->tokens + 1);
     s->starts = malloc((s->count + 1) * sizeof *s->starts);
     if (!s->tokens || !s->starts) return complain(s, "tokens", "no memory");
-    memcpy(s->tokens, embla_encoding_tokens(s->encoding), s->token_count * sizeof *s->tokens);
-    memcpy(s->starts, embla_encoding_starts(s->encoding), (s->count + 1) * sizeof *s->starts);
+    memcpy(s->tokens, embla_tokenized_tokens(s->encoding), s->token_count * sizeof *s->tokens);
+    memcpy(s->starts, embla_tokenized_starts(s->encoding), (s->count + 1) * sizeof *s->starts);
     return true;
 }
 
@@ -253,7 +253,7 @@ static bool make_model(state *s)
 {
     static const char config[] = "{\"model_type\":\"model2vec\",\"normalize\":true}";
     embla_tokenizer_info info;
-    embla_tokenizer_describe(s->tokenizer, &info);
+    if (embla_tokenizer_describe(s->tokenizer, &info) != EMBLA_OK) return false;
     size_t numbers = (size_t)info.tokens * DIM;
     char header[136] = {0};
     s->rows = bench_memory(numbers * sizeof *s->rows);
@@ -278,10 +278,10 @@ static bool open_model(state *s)
     char folder[512];
     if (!make_model(s)) return false;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
-    embla_encoding_free(s->encoding);
+    embla_tokenized_free(s->encoding);
     s->encoding = NULL;
     if (embla_encoder_open(folder, NULL, &s->encoder) != EMBLA_OK ||
-        embla_encoding_new(embla_encoder_tokenizer(s->encoder), &s->encoding) != EMBLA_OK)
+        embla_tokenized_new(embla_encoder_tokenizer(s->encoder), &s->encoding) != EMBLA_OK)
         return complain(s, "a model", embla_error());
     return true;
 }
@@ -289,7 +289,7 @@ static bool open_model(state *s)
 /* Frees what belongs to one kind. */
 static void close_kind(state *s)
 {
-    embla_encoding_free(s->encoding);
+    embla_tokenized_free(s->encoding);
     embla_encoder_free(s->encoder);
     embla_tokenizer_free(s->tokenizer);
     bench_string_free(&s->json);

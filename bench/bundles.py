@@ -159,7 +159,7 @@ def main():
         run(o.embla, "trace", source, "--ids", "-", "-o", trace, "--force", "-q", stdin=file)
     entry = HEADS * (DIM + 8) + 1 + 16  # rows and their numbers, a flag, slots
     budget = 2 * o.memory * 8 // 7 * entry
-    hot = ("--hot-bytes", budget, "--hot-heads", HEADS, "--hot-file", packed)
+    hot = ("--hot-bytes", budget, "--hot-rows-per-ngram", HEADS, "--hot-file", packed)
     ways = {"plain": (source,), "packed": (packed,), "packed and hot": (packed, *hot),
             "plain and hot": (source, *hot)}
     first = None

@@ -159,8 +159,8 @@ bool bench_text_rows(const char *model, size_t count, size_t heads, int64_t tabl
     embla_ngram_info info = {0};
     int32_t *tokens = malloc(count * sizeof *tokens);
     bool made = tokens && embla_ngram_new_model(model, -1, NULL, &ngram) == EMBLA_OK;
-    if (made) embla_ngram_describe(ngram, &info);
-    made = made && info.columns == heads && text_tokens(info.tokens, count, tokens) &&
+    made = made && embla_ngram_describe(ngram, &info) == EMBLA_OK && info.rows_per_token == heads &&
+           text_tokens(info.tokens, count, tokens) &&
            embla_ngram_rows(ngram, tokens, 1, count, NULL, rows) == EMBLA_OK;
     for (size_t i = 0; made && i < count * heads; i++) rows[i] %= table_rows;
     embla_ngram_free(ngram);

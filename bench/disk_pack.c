@@ -62,7 +62,7 @@ static bool open_all(session *s)
         s->ngrams[i] = (int64_t)(embla_splitmix64(i * EMBLA_GOLDEN) % ROWS);
     const embla_extent extent = {.file = codes, .scale_file = scales, .rows = ROWS};
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = s->ngrams, .bundle_count = NGRAMS, .overwrite = true};
+        .rows_per_ngram = HEADS, .bundles = s->ngrams, .bundle_count = NGRAMS, .overwrite = true};
     return embla_store_open_extents(&format, &extent, 1, &direct, &s->source) == EMBLA_OK &&
            embla_pack_write(s->source, pack, &how, NULL) == EMBLA_OK &&
            embla_checkpoint_open(pack, NULL, &s->checkpoint) == EMBLA_OK &&
@@ -91,14 +91,14 @@ static void read_rows(session *s, embla_tickets *tickets, const int64_t *rows, s
 }
 
 /* Reads COUNTED groups of `count` rows, a ticket for each. */
-static embla_tickets_stats count_reads(session *s, const embla_store *store, size_t count)
+static embla_tickets_info count_reads(session *s, const embla_store *store, size_t count)
 {
     embla_tickets *tickets = NULL;
-    embla_tickets_stats stats = {0};
+    embla_tickets_info stats = {0};
     if (embla_tickets_new(store, NULL, &tickets) != EMBLA_OK) s->failed = true;
     for (size_t i = 0; i < COUNTED && !s->failed; i++)
         read_rows(s, tickets, s->ngrams + i * count, count);
-    if (!s->failed && embla_tickets_statistics(tickets, &stats) != EMBLA_OK) s->failed = true;
+    if (!s->failed && embla_tickets_describe(tickets, &stats) != EMBLA_OK) s->failed = true;
     embla_tickets_free(tickets);
     return stats;
 }
@@ -134,11 +134,11 @@ static void bench_hot(session *s, const char *name)
 {
     enum { ROUNDS = 40 };
     const embla_tickets_options options = {.hot_bytes = 4 << 20,
-                                           .hot_heads = HEADS,
+                                           .hot_rows_per_ngram = HEADS,
                                            .hot_rows = s->ngrams,
                                            .hot_count = (size_t)STEPS * STEP};
     embla_tickets *tickets = NULL;
-    embla_tickets_stats stats = {0};
+    embla_tickets_info stats = {0};
     double best = 1e9;
     if (embla_tickets_new(s->pack, &options, &tickets) != EMBLA_OK) {
         s->failed = true;
@@ -150,7 +150,7 @@ static void bench_hot(session *s, const char *name)
         double took = bench_now() - start;
         if (took < best) best = took;
     }
-    if (embla_tickets_statistics(tickets, &stats) != EMBLA_OK || stats.reads > 0) s->failed = true;
+    if (embla_tickets_describe(tickets, &stats) != EMBLA_OK || stats.reads > 0) s->failed = true;
     embla_tickets_free(tickets);
     bench_disk_print(s->options, name, "Mrows/s", STEPS * STEP / best / 1e6, 1 / 0.15,
                      "150 ns a row");

@@ -74,9 +74,9 @@ int cli_run(int argc, char **argv)
         return CLI_DONE;
     }
     if (cli_args_flag(&args, "version")) return print_version(cli_args_flag(&args, "json"));
-    if (cli_args_count(&args, "threads") > embla_threads_max())
+    if (cli_args_count(&args, "threads") > embla_max_threads())
         return cli_usage("--threads is %s; the maximum on this machine is %d",
-                         cli_args_text(&args, "threads"), embla_threads_max());
+                         cli_args_text(&args, "threads"), embla_max_threads());
     if (!args.verb) {
         int column = 2 * CLI_WIDTH;
         fputs("usage: embla VERB [OPERANDS] [OPTIONS]\nverbs:", stderr);

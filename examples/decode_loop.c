@@ -145,7 +145,7 @@ static void make_pack(const decoder *d, const char *path, int64_t rows, const ch
         history[1] = token;
     }
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = ngrams, .bundle_count = d->tokens / 2 * (ORDERS - 1)};
+        .rows_per_ngram = HEADS, .bundles = ngrams, .bundle_count = d->tokens / 2 * (ORDERS - 1)};
     must(embla_store_open_extents(&format, &extent, 1, &direct, &store) == EMBLA_OK);
     must(embla_pack_write(store, pack, &how, NULL) == EMBLA_OK);
     embla_store_free(store);
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
                                                .vocab = 200000,
                                                .orders = ORDERS,
-                                               .heads = HEADS,
+                                               .rows_per_ngram = HEADS,
                                                .base = rows / COLUMNS - 500,
                                                .seed = 1234,
                                                .eos = 2};

@@ -78,7 +78,7 @@ static void make_pack(const char *folder, const char *path)
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
                                                .vocab = 100,
                                                .orders = 3,
-                                               .heads = 8,
+                                               .rows_per_ngram = 8,
                                                .base = 2000,
                                                .seed = 1234,
                                                .eos = 2};
@@ -91,7 +91,7 @@ static void make_pack(const char *folder, const char *path)
     embla_store *store = NULL;
     embla_frequent *frequent = NULL;
     must(embla_ngram_new(&parameters, &ngram) == EMBLA_OK);
-    embla_ngram_describe(ngram, &info);
+    must(embla_ngram_describe(ngram, &info) == EMBLA_OK);
     snprintf(plain, sizeof plain, "%s/table", folder);
     FILE *file = fopen(plain, "wb");
     must(file != NULL);
@@ -102,10 +102,10 @@ static void make_pack(const char *folder, const char *path)
     const embla_extent extent = {.file = plain, .rows = info.rows};
     must(embla_store_open_extents(&format, &extent, 1, &direct, &store) == EMBLA_OK);
     const embla_frequent_options count = {
-        .ngram = ngram, .tokens = tokens, .length = CORPUS, .most = 200};
+        .ngram = ngram, .tokens = tokens, .length = CORPUS, .max_ngrams = 200};
     must(embla_frequent_new(&count, &frequent) == EMBLA_OK);
     embla_pack_options how = {.ngram = ngram, .name = "a made-up table"};
-    how.bundles = embla_frequent_rows(frequent, &how.bundle_count, &how.heads);
+    how.bundles = embla_frequent_rows(frequent, &how.bundle_count, &how.rows_per_ngram);
     must(embla_pack_write(store, path, &how, NULL) == EMBLA_OK);
     embla_frequent_free(frequent);
     embla_store_free(store);
@@ -120,11 +120,11 @@ static void open_model(model *m, const char *path, bool packed)
     must(embla_ngram_open(m->checkpoint, -1, NULL, &m->ngram) == EMBLA_OK);
     must(embla_store_open(m->checkpoint, NULL, -1, &direct, &m->store) == EMBLA_OK);
     must(embla_store_describe(m->store, &m->table) == EMBLA_OK);
-    embla_ngram_describe(m->ngram, &m->info);
+    must(embla_ngram_describe(m->ngram, &m->info) == EMBLA_OK);
     must(m->info.history <= HISTORY);
     /* frequent n-grams stay in memory, all heads together; those of a pack are known */
     const embla_tickets_options keep = {.hot_bytes = 32 << 10,
-                                        .hot_heads = (size_t)m->info.heads,
+                                        .hot_rows_per_ngram = (size_t)m->info.rows_per_ngram,
                                         .hot_file = packed ? path : NULL};
     must(embla_tickets_new(m->store, &keep, &m->tickets) == EMBLA_OK);
 }
@@ -166,7 +166,7 @@ static void first_layers(request *r)
 /* The layer that uses the rows of one token. */
 static void table_layer(const model *m, request *r, const float *rows)
 {
-    for (size_t i = 0; i < m->info.columns * m->table.format.dim; i++) {
+    for (size_t i = 0; i < m->info.rows_per_token * m->table.format.dim; i++) {
         uint32_t bits;
         memcpy(&bits, &rows[i], sizeof bits);
         r->state = (r->state ^ bits) * 0x9E3779B97F4A7C15u;
@@ -182,7 +182,7 @@ static int32_t sample(const model *m, const request *r)
 
 static void begin(const model *m, request *r, size_t number)
 {
-    size_t token = m->info.columns * m->table.format.dim;
+    size_t token = m->info.rows_per_token * m->table.format.dim;
     r->rows = malloc(PROMPT * token * sizeof(float));
     for (size_t c = 0; c < CANDIDATES; c++) r->drafts[c] = malloc(token * sizeof(float));
     must(r->rows && r->drafts[0] && r->drafts[1]);
@@ -201,7 +201,7 @@ static void end(request *r)
 /* One token of a request. The rows of its last token are under way, or are those of a guess. */
 static void step(const model *m, request *r)
 {
-    size_t token = m->info.columns * m->table.format.dim;
+    size_t token = m->info.rows_per_token * m->table.format.dim;
     first_layers(r); /* the disk works */
     if (r->ticket != 0) must(embla_ticket_wait(m->tickets, r->ticket) == EMBLA_OK);
     r->ticket = 0;
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     const char *path = argc > 1 ? argv[1] : made;
     model m = {0};
     request requests[REQUESTS] = {0};
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     if (argc == 1) {
         must(mkdtemp(folder) != NULL);
         snprintf(made, sizeof made, "%s/packed.safetensors", folder);
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
         putchar('\n');
         end(&requests[i]);
     }
-    must(embla_tickets_statistics(m.tickets, &stats) == EMBLA_OK);
+    must(embla_tickets_describe(m.tickets, &stats) == EMBLA_OK);
     close_model(&m);
     if (argc == 1) printf("rows: %" PRId64 " asked for\n", stats.asked);
     fprintf(stderr, "%" PRId64 " hot, %" PRId64 " from bundles, %" PRId64 " reads\n", stats.hot,

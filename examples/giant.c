@@ -42,12 +42,12 @@ int main(int argc, char **argv)
     const int32_t tokens[TOKENS] = {17, 4, 256, 17, 4, 256}; /* the second half repeats n-grams */
     embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN, .seed = 1234, .eos = 2};
     parameters.vocab = 1000; /* Qwen has 248,320 tokens, 8 heads, primes above 20,000,000 */
-    parameters.orders = 3, parameters.heads = 4, parameters.base = 20000;
+    parameters.orders = 3, parameters.rows_per_ngram = 4, parameters.base = 20000;
     const embla_row_format format = {.dim = DIM, .dtype = EMBLA_F8_E4M3, .scale = 0x1p-8f};
     embla_ngram *ngram = NULL;
     embla_ngram_info info;
     must(embla_ngram_new(&parameters, &ngram) == EMBLA_OK); /* or embla_ngram_open */
-    embla_ngram_describe(ngram, &info);
+    must(embla_ngram_describe(ngram, &info) == EMBLA_OK);
     char folder[] = "/tmp/embla-giant-XXXXXX", path[64];
     embla_store_options where = {.shared_folder = folder};
     while (embla_placement_name(where.placement) &&
@@ -65,18 +65,20 @@ int main(int argc, char **argv)
     must(embla_batch_verify(batch, 4) == EMBLA_OK); /* compare one row in four with the file */
     int64_t rows[MOST];
     float vectors[MOST][DIM];
-    const embla_store_lookup_options options = {.heads = info.columns};
+    const embla_store_lookup_options options = {.rows_per_token = info.rows_per_token};
     must(embla_ngram_rows(ngram, tokens, 1, TOKENS, NULL, rows) == EMBLA_OK);
-    must(embla_batch_lookup(batch, rows, TOKENS * info.columns, &options, vectors) == EMBLA_OK);
+    must(embla_batch_lookup(batch, rows, TOKENS * info.rows_per_token, &options, vectors) ==
+         EMBLA_OK);
     printf("%" PRId64 " rows of %d numbers, %s; a token has %zu of them\n", info.rows, DIM, place,
-           info.columns);
+           info.rows_per_token);
     for (size_t t = 0; t < TOKENS; t++) {
         printf("token %3d  rows", (int)tokens[t]);
-        for (size_t c = 0; c < info.columns; c++) printf(" %6" PRId64, rows[t * info.columns + c]);
-        printf("  first %7.4f ..\n", (double)vectors[t * info.columns][0]);
+        for (size_t c = 0; c < info.rows_per_token; c++)
+            printf(" %6" PRId64, rows[t * info.rows_per_token + c]);
+        printf("  first %7.4f ..\n", (double)vectors[t * info.rows_per_token][0]);
     }
-    embla_batch_stats stats;
-    embla_batch_statistics(batch, &stats);
+    embla_batch_info stats;
+    must(embla_batch_describe(batch, &stats) == EMBLA_OK);
     printf("rows: %d asked, %d fetched, %d verified\n", (int)stats.asked, (int)stats.unique,
            (int)stats.verified);
     printf("bytes: %d touched, %d useful\n", (int)stats.bytes_read, (int)stats.bytes_useful);

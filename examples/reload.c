@@ -73,16 +73,20 @@ static void serve(embla_swap *swap, const embla_ngram *ngram, float *out)
 
 int main(void)
 {
-    embla_ngram_parameters hash = {
-        .kind = EMBLA_NGRAM_ENGRAM, .vocab = 4, .orders = 3, .heads = 2, .base = 100, .layer = 1};
+    embla_ngram_parameters hash = {.kind = EMBLA_NGRAM_ENGRAM,
+                                   .vocab = 4,
+                                   .orders = 3,
+                                   .rows_per_ngram = 2,
+                                   .base = 100,
+                                   .layer = 1};
     embla_fold *fold = NULL;
     embla_ngram *ngram = NULL;
     embla_ngram_info info;
     must(embla_fold_new(folded, VOCAB, &fold) == EMBLA_OK);
     hash.fold = fold;
     must(embla_ngram_new(&hash, &ngram) == EMBLA_OK);
-    embla_ngram_describe(ngram, &info);
-    must(embla_row_bytes(&format, &row_bytes) == EMBLA_OK && info.columns == COLUMNS);
+    must(embla_ngram_describe(ngram, &info) == EMBLA_OK);
+    must(embla_row_bytes(&format, &row_bytes) == EMBLA_OK && info.rows_per_token == COLUMNS);
 
     char folder[] = "/tmp/embla-reload-XXXXXX", path[64];
     must(mkdtemp(folder) != NULL);

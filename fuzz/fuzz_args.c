@@ -228,7 +228,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    PROMISE(embla_threads_max() > 0);
+    PROMISE(embla_max_threads() > 0);
     return 0;
 }
 

@@ -58,28 +58,28 @@ static void change(uint8_t *bytes, size_t size, input *in)
     bytes[first + at % count] = take_byte(in);
 }
 
-static void use(const embla_tokenizer *t, embla_encoding *e, const char *text)
+static void use(const embla_tokenizer *t, embla_tokenized *e, const char *text)
 {
     const embla_tokenize_options with = {.offsets = true, .add_special = true};
     const size_t length = strlen(text);
     const char *decoded = NULL;
     size_t bytes = 0;
     embla_tokenizer_info info;
-    embla_tokenizer_describe(t, &info);
+    PROMISE(embla_tokenizer_describe(t, &info) == EMBLA_OK);
     if (embla_tokenize(e, text, length, &with) != EMBLA_OK) {
         PROMISE(*embla_error());
         return;
     }
-    const embla_text_span *spans = embla_encoding_offsets(e);
-    for (size_t i = 0; i < embla_encoding_count(e); i++) {
-        const int32_t token = embla_encoding_tokens(e)[i];
+    const embla_text_span *spans = embla_tokenized_offsets(e);
+    for (size_t i = 0; i < embla_tokenized_count(e); i++) {
+        const int32_t token = embla_tokenized_tokens(e)[i];
         size_t name_bytes = 0;
-        if (!embla_encoding_special(e)[i]) PROMISE(token >= 0 && token < info.tokens);
+        if (!embla_tokenized_special(e)[i]) PROMISE(token >= 0 && token < info.tokens);
         PROMISE(spans[i].begin <= length && spans[i].end <= length);
         const char *name = embla_tokenizer_text(t, token, &name_bytes);
         if (name) (void)embla_tokenizer_token(t, name, name_bytes);
     }
-    if (embla_detokenize(e, embla_encoding_tokens(e), embla_encoding_count(e), false, &decoded,
+    if (embla_detokenize(e, embla_tokenized_tokens(e), embla_tokenized_count(e), false, &decoded,
                          &bytes) == EMBLA_OK)
         PROMISE(decoded[bytes] == 0 && embla_utf8_valid(decoded, bytes) == bytes);
 }
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t kind = take_below(&in, KINDS), live = embla_mem_live();
     const bool seal = take_byte(&in) != 0xff;
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     if (!files[kind].bytes) make(kind);
     const size_t bytes = files[kind].size;
     uint8_t *copy = (uint8_t *)block(bytes);
@@ -103,10 +103,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (embla_tokenizer_open_bytes(copy, bytes, "input", &t) != EMBLA_OK) {
         PROMISE(!t && *embla_error());
     } else {
-        PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);
+        PROMISE(embla_tokenized_new(t, &e) == EMBLA_OK);
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) use(t, e, texts[i]);
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     free(copy);
     PROMISE(embla_mem_live() == live);

@@ -9,7 +9,7 @@
  */
 #include "base/mem.h"
 #include "hostile.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* Loads that a step may need, and those of a call of any size. The most that was seen is a third of
  * both. */
@@ -54,23 +54,23 @@ static void check(const embla_bound *bound, embla_status status)
 static void use(const embla_tokenizer *t, const made *text, bool offsets)
 {
     const embla_tokenize_options options = {.offsets = offsets};
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     const char *decoded = NULL;
     size_t bytes = 0;
-    PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);
+    PROMISE(embla_tokenized_new(t, &e) == EMBLA_OK);
     loads = 0;
     embla_status status = embla_tokenize(e, text->bytes, text->count, &options);
     check(&e->bound, status);
-    if (status != EMBLA_OK) PROMISE(*embla_error() && embla_encoding_count(e) == 0);
-    const size_t count = embla_encoding_count(e);
+    if (status != EMBLA_OK) PROMISE(*embla_error() && embla_tokenized_count(e) == 0);
+    const size_t count = embla_tokenized_count(e);
     PROMISE(count <= EMBLA_BOUND_BYTES * text->count + EMBLA_BOUND_FREE);
     int32_t *tokens = (int32_t *)(void *)block(count * sizeof *tokens);
-    if (count > 0) memcpy(tokens, embla_encoding_tokens(e), count * sizeof *tokens);
+    if (count > 0) memcpy(tokens, embla_tokenized_tokens(e), count * sizeof *tokens);
     loads = 0;
     status = embla_detokenize(e, tokens, count < 64 ? count : 64, false, &decoded, &bytes);
     check(&e->bound, status);
     free(tokens);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

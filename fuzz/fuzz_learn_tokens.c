@@ -10,13 +10,13 @@
 #include "folder.h"
 #include "input.h"
 
-static void use_line(embla_encoding *e, const char *line, size_t length, int64_t tokens, bool same)
+static void use_line(embla_tokenized *e, const char *line, size_t length, int64_t tokens, bool same)
 {
     const char *decoded = NULL;
     size_t bytes = 0;
     PROMISE(embla_tokenize(e, line, length, NULL) == EMBLA_OK);
-    size_t count = embla_encoding_count(e);
-    const int32_t *found = embla_encoding_tokens(e);
+    size_t count = embla_tokenized_count(e);
+    const int32_t *found = embla_tokenized_tokens(e);
     for (size_t i = 0; i < count; i++) PROMISE(found[i] >= 0 && found[i] < tokens);
     PROMISE(embla_detokenize(e, found, count, false, &decoded, &bytes) == EMBLA_OK);
     if (same) PROMISE(bytes == length && (length == 0 || memcmp(decoded, line, length) == 0));
@@ -26,19 +26,19 @@ static void use_tokenizer(const char *path, const char *text, size_t size, int64
                           bool same)
 {
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     embla_tokenizer_info info;
     PROMISE(embla_tokenizer_open_file(path, &t) == EMBLA_OK);
-    embla_tokenizer_describe(t, &info);
+    PROMISE(embla_tokenizer_describe(t, &info) == EMBLA_OK);
     PROMISE(info.tokens == tokens);
-    PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);
+    PROMISE(embla_tokenized_new(t, &e) == EMBLA_OK);
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t length = end ? (size_t)(end - text) - at : size - at;
         use_line(e, text + at, length, tokens, same);
         at += length + 1;
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 

@@ -127,13 +127,13 @@ static void use_ngrams(const embla_checkpoint *cp)
     embla_status status = embla_ngram_open(cp, -1, NULL, &ngram);
     SAID(status);
     if (status != EMBLA_OK) return;
-    embla_ngram_describe(ngram, &info);
+    PROMISE(embla_ngram_describe(ngram, &info) == EMBLA_OK);
     int32_t last = info.tokens > INT32_MAX ? INT32_MAX : (int32_t)(info.tokens - 1);
-    if (info.columns <= SOME && info.tokens > 0) {
+    if (info.rows_per_token <= SOME && info.tokens > 0) {
         const int32_t tokens[LENGTH] = {0, last, last / 2};
-        int64_t *rows = (int64_t *)(void *)block(LENGTH * info.columns * sizeof *rows);
+        int64_t *rows = (int64_t *)(void *)block(LENGTH * info.rows_per_token * sizeof *rows);
         PROMISE(embla_ngram_rows(ngram, tokens, 1, LENGTH, NULL, rows) == EMBLA_OK);
-        for (size_t i = 0; i < LENGTH * info.columns; i++)
+        for (size_t i = 0; i < LENGTH * info.rows_per_token; i++)
             PROMISE(rows[i] >= 0 && rows[i] < info.rows);
         free(rows);
     }

@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status != EMBLA_OK) {
         PROMISE(strstr(embla_error(), "manifest") != NULL);
     } else {
-        PROMISE(pack.rows >= 1 && pack.bundles >= 0 && (pack.bundles > 0) == (pack.heads > 0));
+        PROMISE(pack.rows >= 1 && pack.bundles >= 0 &&
+                (pack.bundles > 0) == (pack.rows_per_ngram > 0));
         check_pages(&pack.row_pages, (uint64_t)pack.rows, pack.rows_size);
         check_pages(&pack.bundle_pages, (uint64_t)pack.bundles, pack.bundles_size);
         PROMISE(embla_pack_block_count(&pack) >= 1);

@@ -97,15 +97,15 @@ static embla_status use_fit(void)
     const char *texts[] = {"the fox, a cat"};
     const size_t lengths[] = {strlen(texts[0])};
     embla_encoder *fitted = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     float out[2];
     embla_status status = embla_encoder_open(model_path, &options, &fitted);
     SAID(status);
     if (status == EMBLA_OK) {
-        PROMISE(embla_encoding_new(embla_encoder_tokenizer(fitted), &e) == EMBLA_OK);
+        PROMISE(embla_tokenized_new(embla_encoder_tokenizer(fitted), &e) == EMBLA_OK);
         PROMISE(embla_encode_texts(fitted, e, texts, lengths, 1, NULL, out, NULL) == EMBLA_OK);
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_encoder_free(fitted);
     return status;
 }
@@ -124,7 +124,7 @@ static embla_status use_index(void)
     const char *texts[] = {"the fox", "cat"};
     const size_t lengths[] = {7, 3};
     embla_index *index = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     embla_neighbour found[4];
     embla_index_info info;
     embla_status status = embla_index_open(path, encoder, corpus_path, &index);
@@ -134,14 +134,14 @@ static embla_status use_index(void)
     PROMISE(info.dim == 2 && info.rows >= 0 && info.stored);
     for (int64_t i = 0; i < info.rows; i++) use_line(index, i);
     PROMISE(!embla_index_line(index, info.rows, NULL, NULL));
-    PROMISE(embla_encoding_new(embla_encoder_tokenizer(encoder), &e) == EMBLA_OK);
+    PROMISE(embla_tokenized_new(embla_encoder_tokenizer(encoder), &e) == EMBLA_OK);
     embla_status searched = embla_index_search(index, e, texts, lengths, 2, 2, NULL, found, NULL);
     SAID(searched);
     for (size_t i = 0; searched == EMBLA_OK && i < 4; i++) {
         PROMISE(found[i].row < info.rows);
         if (found[i].row >= 0) use_line(index, found[i].row);
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_index_free(index);
     return status;
 }

@@ -18,20 +18,20 @@ static const char *const texts[] = {
      "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
 };
 
-static void check_tokens(const embla_tokenizer *t, const embla_encoding *e, size_t length)
+static void check_tokens(const embla_tokenizer *t, const embla_tokenized *e, size_t length)
 {
-    const embla_text_span *spans = embla_encoding_offsets(e);
+    const embla_text_span *spans = embla_tokenized_offsets(e);
     embla_tokenizer_info info;
-    embla_tokenizer_describe(t, &info);
-    for (size_t i = 0; i < embla_encoding_count(e); i++) {
-        int32_t token = embla_encoding_tokens(e)[i];
+    PROMISE(embla_tokenizer_describe(t, &info) == EMBLA_OK);
+    for (size_t i = 0; i < embla_tokenized_count(e); i++) {
+        int32_t token = embla_tokenized_tokens(e)[i];
         PROMISE(token >= 0);
-        if (!embla_encoding_special(e)[i]) PROMISE(token < info.tokens);
+        if (!embla_tokenized_special(e)[i]) PROMISE(token < info.tokens);
         if (spans) PROMISE(spans[i].begin <= length && spans[i].end <= length);
     }
 }
 
-static void use(const embla_tokenizer *t, embla_encoding *e, const char *text)
+static void use(const embla_tokenizer *t, embla_tokenized *e, const char *text)
 {
     const embla_tokenize_options with = {.offsets = true, .add_special = true, .truncate = true};
     const size_t length = strlen(text);
@@ -42,7 +42,7 @@ static void use(const embla_tokenizer *t, embla_encoding *e, const char *text)
         return;
     }
     check_tokens(t, e, length);
-    embla_status status = embla_detokenize(e, embla_encoding_tokens(e), embla_encoding_count(e),
+    embla_status status = embla_detokenize(e, embla_tokenized_tokens(e), embla_tokenized_count(e),
                                            false, &decoded, &bytes);
     if (status == EMBLA_OK) PROMISE(decoded[bytes] == 0);
     if (embla_tokenize(e, text, length, &with) == EMBLA_OK) check_tokens(t, e, length);
@@ -51,7 +51,7 @@ static void use(const embla_tokenizer *t, embla_encoding *e, const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     size_t live = embla_mem_live();
     embla_status status = embla_tokenizer_open_bytes(data, size, "input", &t);
     if (status != EMBLA_OK) {
@@ -59,9 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(embla_mem_live() == live);
         return 0;
     }
-    PROMISE(embla_encoding_new(t, &e) == EMBLA_OK);
+    PROMISE(embla_tokenized_new(t, &e) == EMBLA_OK);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) use(t, e, texts[i]);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     PROMISE(embla_mem_live() == live);
     return 0;

@@ -14,7 +14,7 @@
 
 enum { KINDS = sizeof fuzz_tokenizers / sizeof fuzz_tokenizers[0] };
 
-static void encode(embla_encoding *e, const char *text, size_t length, bool offsets)
+static void encode(embla_tokenized *e, const char *text, size_t length, bool offsets)
 {
     const embla_tokenize_options options = {.offsets = offsets};
     if (embla_tokenize(e, text, length, &options) == EMBLA_OK) return;
@@ -22,26 +22,27 @@ static void encode(embla_encoding *e, const char *text, size_t length, bool offs
     PROMISE(false);
 }
 
-static void check_same(const embla_encoding *a, const embla_encoding *b)
+static void check_same(const embla_tokenized *a, const embla_tokenized *b)
 {
-    size_t count = embla_encoding_count(a);
-    PROMISE(count == embla_encoding_count(b));
+    size_t count = embla_tokenized_count(a);
+    PROMISE(count == embla_tokenized_count(b));
     if (count > 0)
-        PROMISE(memcmp(embla_encoding_tokens(a), embla_encoding_tokens(b), count * 4) == 0);
+        PROMISE(memcmp(embla_tokenized_tokens(a), embla_tokenized_tokens(b), count * 4) == 0);
 }
 
-static void check_batch(embla_encoding *both, embla_encoding *one, const char *text, size_t length)
+static void check_batch(embla_tokenized *both, embla_tokenized *one, const char *text,
+                        size_t length)
 {
     const char *texts[] = {text, text + length / 2};
     const size_t lengths[] = {length / 2, length - length / 2};
     PROMISE(embla_tokenize_batch(both, texts, lengths, 2, NULL) == EMBLA_OK);
-    const size_t *starts = embla_encoding_starts(both);
+    const size_t *starts = embla_tokenized_starts(both);
     for (size_t i = 0; i < 2; i++) {
         encode(one, texts[i], lengths[i], false);
-        size_t count = embla_encoding_count(one);
+        size_t count = embla_tokenized_count(one);
         PROMISE(starts[i + 1] - starts[i] == count);
         if (count > 0)
-            PROMISE(memcmp(embla_encoding_tokens(both) + starts[i], embla_encoding_tokens(one),
+            PROMISE(memcmp(embla_tokenized_tokens(both) + starts[i], embla_tokenized_tokens(one),
                            count * 4) == 0);
     }
 }
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, size};
     static embla_tokenizer *opened[KINDS]; /* they are the same for all inputs */
-    embla_encoding *warm = NULL, *cold = NULL;
+    embla_tokenized *warm = NULL, *cold = NULL;
     size_t kind = take_below(&in, KINDS), bytes = 0;
     const char *json = fuzz_tokenizers[kind], *decoded = NULL;
     char *text = block(in.size);
@@ -58,21 +59,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!opened[kind])
         PROMISE(embla_tokenizer_open_bytes(json, strlen(json), "input", &opened[kind]) == EMBLA_OK);
     const embla_tokenizer *t = opened[kind];
-    PROMISE(embla_encoding_new(t, &warm) == EMBLA_OK && embla_encoding_new(t, &cold) == EMBLA_OK);
+    PROMISE(embla_tokenized_new(t, &warm) == EMBLA_OK && embla_tokenized_new(t, &cold) == EMBLA_OK);
     encode(warm, text, in.size, true);
     encode(warm, text, in.size, false);
     encode(cold, text, in.size, true);
     check_same(warm, cold);
-    const embla_text_span *spans = embla_encoding_offsets(cold);
-    for (size_t i = 0; i < embla_encoding_count(cold); i++)
+    const embla_text_span *spans = embla_tokenized_offsets(cold);
+    for (size_t i = 0; i < embla_tokenized_count(cold); i++)
         PROMISE(spans[i].begin <= spans[i].end && spans[i].end <= in.size);
-    PROMISE(embla_detokenize(cold, embla_encoding_tokens(cold), embla_encoding_count(cold), false,
+    PROMISE(embla_detokenize(cold, embla_tokenized_tokens(cold), embla_tokenized_count(cold), false,
                              &decoded, &bytes) == EMBLA_OK);
     if (kind == 0 && embla_utf8_valid(text, in.size) == in.size)
         PROMISE(bytes == in.size && memcmp(decoded, text, bytes) == 0);
     check_batch(warm, cold, text, in.size);
-    embla_encoding_free(warm);
-    embla_encoding_free(cold);
+    embla_tokenized_free(warm);
+    embla_tokenized_free(cold);
     free(text);
     return 0;
 }

@@ -22,9 +22,12 @@
  *       embla_lookup(table, tokens, 2, NULL, vectors) != EMBLA_OK)
  *       fprintf(stderr, "%s\n", embla_error());
  *
- * Five rules hold for every function here:
+ * Six rules hold for every function here:
  *   status   A function that can fail returns embla_status; any other returns its value.
  *            A call that fails leaves its outputs untouched, unless its comment says otherwise.
+ *   NULL     A getter of a NULL handle returns 0, NULL, or -1 where its comment says so. A
+ *            function with a status returns EMBLA_ERR_ARGUMENT, and the message names the
+ *            parameter. The name of an unknown value is NULL.
  *   order    Arguments are in this order: handle, inputs, options, outputs.
  *   memory   new, view and open create a handle; free releases it, and accepts NULL. The
  *            caller owns result arrays. They must not overlap an input, unless a function
@@ -76,7 +79,7 @@ EMBLA_API const char *embla_build_info(void);
 /* The maximum number of threads of one call: four for each CPU, at least 16; 1 in a build without
  * OpenMP. Options that ask for more get this many. There is a maximum because OpenMP ends the
  * process when the system refuses it a thread. */
-EMBLA_API int embla_threads_max(void);
+EMBLA_API int embla_max_threads(void);
 
 /* ---- status ---- */
 
@@ -94,7 +97,7 @@ typedef enum {
     EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
 } embla_status;
 
-/* "ok", "argument", ..; "unknown" if there is no such status. */
+/* "ok", "argument", ..; NULL if there is no such status. */
 EMBLA_API const char *embla_status_name(embla_status status);
 /* The message of the last failure on this thread: one line without a newline, with the numbers
  * that did not fit. "" if nothing has failed. It is valid until the next failure on this thread. */

@@ -83,7 +83,7 @@ typedef struct {
     uint64_t reserved[4];
 } embla_tensor;
 
-/* "tokens", "head", ..; "unknown" if there is no such role. */
+/* "none", "tokens", "head", ..; NULL if there is no such role. */
 EMBLA_API const char *embla_role_name(embla_role role);
 /* Its *count tensors, in the order of its files. The checkpoint owns the array. */
 EMBLA_API const embla_tensor *embla_checkpoint_tensors(const embla_checkpoint *checkpoint,
@@ -157,7 +157,7 @@ typedef struct {
     uint64_t reserved[4];
 } embla_tie;
 
-/* The name of a kind; "unknown" if there is no such kind. */
+/* The name of a kind; NULL if there is no such kind. */
 EMBLA_API const char *embla_tie_name(embla_tie_kind kind);
 /* Decides whether the head is tied. If both tensors are stored, their rows are compared until one
  * differs: `sample` evenly spread rows; 0 means all rows. */

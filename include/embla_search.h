@@ -132,11 +132,11 @@ typedef struct {
 
 /* Finds the k lines whose vectors have the largest cosines with those of each of `count` texts, and
  * writes them to out (count x k), nearest first, as embla_near does: exactly, with the same bits
- * for any number of threads. `encoding` is memory for the work, from embla_encoding_new with the
+ * for any number of threads. `encoding` is memory for the work, from embla_tokenized_new with the
  * encoder's tokenizer. options and details (count) may be NULL; a text without tokens has no
  * neighbours: row is -1. EMBLA_ERR_IO if the corpus has become shorter. */
 EMBLA_API EMBLA_CHECKED embla_status embla_index_search(
-    const embla_index *index, embla_encoding *encoding, const char *const *texts,
+    const embla_index *index, embla_tokenized *encoding, const char *const *texts,
     const size_t *lengths, size_t count, size_t k, const embla_search_options *options,
     embla_neighbour *out, embla_encoded *details);
 

@@ -2,7 +2,7 @@
 /* embla_store.h - rows of giant tables: n-grams of tokens -> row numbers -> vectors.
  *
  *   config or GGUF -> ngram
- *   tokens, history -> ngram ------------> row numbers (tokens x columns)
+ *   tokens, history -> ngram ------------> row numbers (tokens x rows of a token)
  *   checkpoint -> store (ram, shared, mapped, direct)
  *   row numbers -> store lookup ---------> vectors -> your model
  *
@@ -33,9 +33,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_fold_new(const int32_t *folded, size_
 /* The same from a file: an npy array of int32, one for each token (docs/giant-tables.md). */
 EMBLA_API EMBLA_CHECKED embla_status embla_fold_open(const char *path, embla_fold **out);
 EMBLA_API void embla_fold_free(embla_fold *fold);
-/* Writes the checksum of all values as 32 hexadecimal digits and a 0: XXH3-128 of the values as
- * little-endian int32. A tokenizer of another revision can give a fold of the same size with other
- * values, and so other rows; its checksum differs. */
+/* Writes the checksum of all values as 32 hexadecimal digits and a 0 (only the 0 without a fold):
+ * XXH3-128 of the values as little-endian int32. A tokenizer of another revision can give a fold of
+ * the same size with other values, and so other rows; its checksum differs. */
 EMBLA_API void embla_fold_checksum(const embla_fold *fold, char out[33]);
 /* EMBLA_ERR_FORMAT, with both checksums, unless `checksum` is that of the fold.
  * EMBLA_ERR_ARGUMENT if it is not 32 hexadecimal digits. */
@@ -56,7 +56,7 @@ typedef enum {
 /* What happens if the token itself is EOS: implementations of LongCat differ. */
 typedef enum {
     EMBLA_NGRAM_EOS_REFERENCE = 0, /* it is hashed, and so are the tokens before it */
-    EMBLA_NGRAM_EOS_ZERO = 1,      /* the first row of each head (vLLM) */
+    EMBLA_NGRAM_EOS_ZERO = 1,      /* the first row of each hash (vLLM) */
     EMBLA_NGRAM_EOS_IGNORED = 2    /* EOS is a token like any other (mlx-lm) */
 } embla_ngram_eos;
 
@@ -64,9 +64,11 @@ typedef struct {
     embla_ngram_kind kind;
     int64_t vocab;  /* hashed tokens (folded, if there is a fold) are below this */
     int32_t orders; /* length of the longest n-gram, 2..8; ignored by identity */
-    int32_t heads;  /* row numbers for each order from 2 on, 1..64; ignored by identity */
-    int64_t base;   /* engram, qwen: the sizes of heads are primes from this number on */
-    double ratio;   /* longcat: the sizes of heads are odd numbers from ratio * vocab + 1 on */
+    /* An n-gram of each order from 2 on has this many rows, 1..64, each by a hash of its own;
+     * ignored by identity. */
+    int32_t rows_per_ngram;
+    int64_t base; /* engram, qwen: the sizes of hashes are primes from this number on */
+    double ratio; /* longcat: the sizes of hashes are odd numbers from ratio * vocab + 1 on */
     const int32_t *layers; /* engram: all layers with a table, in order; no two share a prime.
                               NULL means only `layer` */
     size_t layer_count;
@@ -78,7 +80,8 @@ typedef struct {
     int64_t multiple;         /* the table is padded to a multiple of this; 0 means 1 */
     const embla_fold
         *fold; /* engram: NULL means that tokens are already folded. It must outlive the hasher */
-    /* Constants from a file: orders multipliers, (orders - 1) x heads sizes and offsets. NULL means
+    /* Constants from a file: orders multipliers, (orders - 1) x rows_per_ngram sizes and
+     * offsets. NULL means
      * computed by the rules of the kind. */
     const int64_t *multipliers;
     const int64_t *sizes, *offsets;
@@ -111,19 +114,22 @@ typedef struct {
     int64_t vocab;  /* hashed tokens are below this */
     int64_t rows;   /* of the table, padding included */
     int64_t used;   /* the highest row number that can occur, plus 1 */
-    size_t columns; /* row numbers for each token, ordered by order, then by head */
+    /* Row numbers of each token, (orders - 1) x rows_per_ngram: n-grams by their length, and the
+     * rows of each side by side. */
+    size_t rows_per_token;
     size_t history; /* how many earlier tokens a row number depends on */
-    int32_t orders, heads;
+    int32_t orders, rows_per_ngram;
     int32_t layer;                  /* from 0; -1 if the table belongs to no layer */
     int32_t pad, eos;               /* -1 means none */
     const int64_t *multipliers;     /* orders of them; NULL for longcat and identity */
-    const int64_t *sizes, *offsets; /* columns of them; NULL for identity */
+    const int64_t *sizes, *offsets; /* rows_per_token of them; NULL for identity */
     const int32_t *folded;          /* tokens of them: what each is hashed as; NULL means itself */
     embla_ngram_eos eos_rule;
     uint64_t reserved[4];
 } embla_ngram_info;
 
-EMBLA_API void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_ngram_describe(const embla_ngram *ngram,
+                                                          embla_ngram_info *out);
 
 typedef struct {
     /* (B, history): the tokens before each sequence, oldest first. -1 means no token: the sequence
@@ -137,8 +143,8 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_ngram_options;
 
-/* Computes the row numbers (B, T, columns) of tokens (B, T). EMBLA_ERR_RANGE for a token outside
- * the vocabulary, in the history too. */
+/* Computes the row numbers (B, T, rows_per_token) of tokens (B, T). EMBLA_ERR_RANGE for a token
+ * outside the vocabulary, in the history too. */
 EMBLA_API EMBLA_CHECKED embla_status embla_ngram_rows(const embla_ngram *ngram,
                                                       const int32_t *tokens, size_t batch,
                                                       size_t length,
@@ -154,9 +160,9 @@ typedef struct {
     const embla_ngram *ngram;
     const int32_t *tokens;
     size_t length;
-    const char *trace;          /* .. or an npy file of int64 (tokens, columns): row numbers */
-    size_t heads;               /* row numbers of one n-gram; 0 means the hasher's heads */
-    size_t most;                /* n-grams of each order */
+    const char *trace;     /* .. or an npy file of int64 (tokens, rows_per_token): row numbers */
+    size_t rows_per_ngram; /* 0 means the hasher's */
+    size_t max_ngrams;     /* of each order */
     embla_progress_fn progress; /* NULL means none */
     void *context;
     uint64_t reserved[4]; /* must be 0 */
@@ -166,9 +172,9 @@ typedef struct {
  * of equally frequent ones, the shorter and then the earlier. */
 EMBLA_API EMBLA_CHECKED embla_status embla_frequent_new(const embla_frequent_options *options,
                                                         embla_frequent **out);
-/* The row numbers (count, heads) of the n-grams. */
+/* The row numbers (count, rows_per_ngram) of the n-grams. */
 EMBLA_API const int64_t *embla_frequent_rows(const embla_frequent *frequent, size_t *count,
-                                             size_t *heads);
+                                             size_t *rows_per_ngram);
 EMBLA_API void embla_frequent_free(embla_frequent *frequent);
 
 /* ---- store: where the rows are ---- */
@@ -325,13 +331,13 @@ typedef struct {
     size_t bytes;
 } embla_chunk;
 
-/* Lists the memory of all rows in chunks of at most `most` bytes, to be pinned or registered one by
- * one; 0 means 1 GiB. Chunks are in ascending order, do not overlap, and meet only on page borders.
- * Chunks of mapped and shared are whole pages. Those of ram and of a view begin and end with the
- * rows. Writes the first `capacity` chunks to out, and the number of all chunks to *count. The
- * chunks are valid until the store is freed. EMBLA_ERR_UNSUPPORTED for read and direct, which hold
- * no rows in memory. */
-EMBLA_API EMBLA_CHECKED embla_status embla_store_chunks(const embla_store *store, size_t most,
+/* Lists the memory of all rows in chunks of at most max_bytes bytes, to be pinned or registered one
+ * by one; 0 means 1 GiB. Chunks are in ascending order, do not overlap, and meet only on page
+ * borders. Chunks of mapped and shared are whole pages. Those of ram and of a view begin and end
+ * with the rows. Writes the first `capacity` chunks to out, and the number of all chunks to *count.
+ * The chunks are valid until the store is freed. EMBLA_ERR_UNSUPPORTED for read and direct, which
+ * hold no rows in memory. */
+EMBLA_API EMBLA_CHECKED embla_status embla_store_chunks(const embla_store *store, size_t max_bytes,
                                                         size_t capacity, embla_chunk *out,
                                                         size_t *count);
 
@@ -362,10 +368,10 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_verify(const embla_store *store
 typedef struct {
     const char *name;         /* of the table, for people; NULL means none */
     const embla_ngram *ngram; /* the hasher to store in the pack; NULL means none */
-    size_t heads;             /* rows of an n-gram, 1 to 32; 0 means the hasher's */
-    const int64_t *bundles;   /* (bundle_count, heads): n-grams, the most frequent first .. */
+    size_t rows_per_ngram;    /* 1 to 32; 0 means the hasher's */
+    const int64_t *bundles;   /* (bundle_count, rows_per_ngram): n-grams, the most frequent first */
     size_t bundle_count;
-    const char *bundle_file;    /* .. and then those of an npy file of int64, or of another pack */
+    const char *bundle_file;    /* after them, those of an npy file of int64, or of another pack */
     bool overwrite;             /* replace the file if it exists */
     embla_progress_fn progress; /* NULL means none */
     void *context;
@@ -377,7 +383,7 @@ typedef struct {
     size_t row_bytes;      /* numbers and scales */
     int64_t rows_a_page;   /* 0 if a row takes several pages */
     int64_t bundles;       /* n-grams that have a bundle */
-    size_t heads;          /* rows of a bundle */
+    size_t rows_per_ngram; /* rows of a bundle */
     int64_t bytes;         /* of the file */
     int64_t different;     /* embla_pack_verify: rows that differ from the source, .. */
     int64_t first;         /* .. and the first of them; -1 if there is none */
@@ -408,13 +414,14 @@ EMBLA_API EMBLA_CHECKED embla_status embla_pack_verify(const embla_checkpoint *p
 /* ---- lookup over a store ---- */
 
 typedef struct {
-    size_t heads; /* row numbers of a token: embla_ngram_info.columns, not its heads; 0 means 1 */
-    size_t token_stride; /* bytes from one token's vectors to the next; 0 means no gap */
-    size_t head_stride;  /* bytes from one head's vector to the next; 0 means no gap. Head-major
-                            output: token_stride is one vector, head_stride tokens x one vector */
-    size_t first;        /* decode only the numbers first .. first+columns-1 of each row */
-    size_t columns;      /* whole groups of the format; 0 means all from first on */
-    float scale;         /* multiplies every number; 0 means 1 */
+    size_t rows_per_token; /* embla_ngram_info has it; 0 means 1 */
+    size_t token_stride;   /* bytes from one token's vectors to the next; 0 means no gap */
+    size_t row_stride;     /* bytes from one vector of a token to its next; 0 means no gap. To have
+                              the first vectors of all tokens together, then the second ones:
+                              token_stride is one vector, row_stride tokens x one vector */
+    size_t first_column;   /* decode only `columns` numbers of each row, from this one on */
+    size_t columns;        /* whole groups of the format; 0 means all from first_column on */
+    float scale;           /* multiplies every number; 0 means 1 */
     int threads;
     bool sum; /* add the rows of a token, in order, in f32: one vector for each token */
     bool raw; /* copy the stored bytes, then the scales; out_dtype is ignored */
@@ -422,9 +429,10 @@ typedef struct {
     uint64_t reserved[4];  /* must be 0 */
 } embla_store_lookup_options;
 
-/* Looks up rows (count / heads, heads), and writes their vectors to out. EMBLA_ERR_RANGE for a row
- * outside the table. EMBLA_ERR_SHAPE if count is not a multiple of heads. EMBLA_ERR_IO if a file
- * was cut short or changed; the contents of out are then undefined. */
+/* Looks up rows (count / rows_per_token, rows_per_token), and writes their vectors to out.
+ * EMBLA_ERR_RANGE for a row outside the table. EMBLA_ERR_SHAPE if count is not a multiple of
+ * rows_per_token. EMBLA_ERR_IO if a file was cut short or changed; the contents of out are then
+ * undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_lookup(const embla_store *store,
                                                         const int64_t *rows, size_t count,
                                                         const embla_store_lookup_options *options,
@@ -433,8 +441,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_store_lookup(const embla_store *store
 /* A lookup that fetches each row once if it occurs several times. For one thread at a time. */
 typedef struct embla_batch embla_batch;
 
-/* Allocates what lookups of at most `most` row numbers need; they allocate nothing. */
-EMBLA_API EMBLA_CHECKED embla_status embla_batch_new(const embla_store *store, size_t most,
+/* Allocates what lookups of at most `capacity` row numbers need; they allocate nothing. */
+EMBLA_API EMBLA_CHECKED embla_status embla_batch_new(const embla_store *store, size_t capacity,
                                                      embla_batch **out);
 EMBLA_API void embla_batch_free(embla_batch *batch);
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows,
@@ -449,9 +457,11 @@ typedef struct {
     int64_t bytes_useful; /* bytes of the rows that were fetched */
     int64_t verified;     /* rows compared with the file (embla_batch_verify) */
     uint64_t reserved[4];
-} embla_batch_stats;
+} embla_batch_info;
 
-EMBLA_API void embla_batch_statistics(const embla_batch *batch, embla_batch_stats *out);
+/* What a batch has done since it was created. */
+EMBLA_API EMBLA_CHECKED embla_status embla_batch_describe(const embla_batch *batch,
+                                                          embla_batch_info *out);
 /* From now on, reads about one row in `every` from its file once more and compares it; a difference
  * is EMBLA_ERR_IO. 0 (the default) means none. */
 EMBLA_API EMBLA_CHECKED embla_status embla_batch_verify(embla_batch *batch, size_t every);
@@ -469,19 +479,19 @@ typedef struct embla_tickets embla_tickets;
 typedef uint64_t embla_ticket; /* never 0, and never the same twice */
 
 typedef struct {
-    size_t most;  /* row numbers of one ticket; 0 means 65,536 */
-    size_t bytes; /* memory for tickets that are under way; 0 means 32 MiB. A row takes its bytes
-                     and 24 more, 40 if it has scales */
-    size_t count; /* tickets under way; 0 means 256, at most 65,535 */
-    bool event;   /* create an eventfd: see embla_tickets_event */
+    size_t max_rows;    /* row numbers of one ticket; 0 means 65,536 */
+    size_t max_bytes;   /* memory for tickets that are under way; 0 means 32 MiB. A row takes its
+                           bytes and 24 more, 40 if it has scales */
+    size_t max_tickets; /* tickets under way; 0 means 256, at most 65,535 */
+    bool event;         /* create an eventfd: see embla_tickets_event */
     /* direct: rows that are kept in memory. */
-    size_t hot_bytes;        /* memory for them, never exceeded; 0 means none */
-    const int64_t *hot_rows; /* rows to keep from the beginning, the most frequent first .. */
-    size_t hot_count;        /* .. and their number */
-    const char *hot_file;    /* the same: an npy file of int64, or a pack; NULL means none */
-    size_t hot_heads;     /* rows of an n-gram (embla_ngram_info.heads, at most 32): they are kept
-                             and found together. 0 means 1: each row by itself */
-    uint64_t reserved[4]; /* must be 0 */
+    size_t hot_bytes;          /* memory for them, never exceeded; 0 means none */
+    const int64_t *hot_rows;   /* rows to keep from the beginning, the most frequent first .. */
+    size_t hot_count;          /* .. and their number */
+    const char *hot_file;      /* the same: an npy file of int64, or a pack; NULL means none */
+    size_t hot_rows_per_ngram; /* at most 32: rows of an n-gram are kept and found together. 0 means
+                                  1: each row by itself */
+    uint64_t reserved[4];      /* must be 0 */
 } embla_tickets_options;
 
 /* The store must outlive the tickets. */
@@ -500,8 +510,8 @@ typedef struct {
     const int32_t *tokens;
     size_t length;
     const int32_t *history;                   /* as in embla_ngram_options */
-    const embla_store_lookup_options *lookup; /* heads 0 means the ngram's columns (or 1); threads 0
-                                                 means 1. NULL means all defaults */
+    const embla_store_lookup_options *lookup; /* rows_per_token 0 means the ngram's, or 1;
+                                                 threads 0 means 1. NULL means all defaults */
     void *out; /* written before the ticket ends, and never after embla_ticket_cancel */
     /* When the ticket has ended, value is stored to *flag with release order; UINT64_MAX if it
      * failed. NULL means no flag. */
@@ -537,28 +547,29 @@ EMBLA_API int embla_tickets_event(const embla_tickets *tickets);
 typedef struct {
     int64_t tickets; /* that have ended and were waited for */
     int64_t cancelled;
-    int64_t busy;           /* requests that were refused with EMBLA_ERR_BUSY */
-    int64_t prefetched;     /* requests of embla_tickets_prefetch .. */
-    int64_t dropped;        /* .. and those of them that were not read */
-    int64_t tokens;         /* tokens asked for: row numbers / heads */
-    int64_t asked;          /* row numbers asked for */
-    int64_t hot;            /* of these, found among the hot rows */
-    int64_t reads;          /* reads of files, prefetches included */
-    int64_t bytes_read;     /* whole pages */
-    int64_t bytes_useful;   /* bytes of the rows that were not hot */
-    int64_t in_flight;      /* bytes of tickets under way: now .. */
-    int64_t in_flight_most; /* .. and the maximum so far */
-    int64_t blocked;        /* nanoseconds that embla_ticket_wait has waited */
-    int64_t p50, p99;       /* nanoseconds from submit until the rows were in out; 1/8 precise */
-    int64_t hot_rows;       /* rows that are kept .. */
-    int64_t hot_bytes;      /* .. and the memory that was allocated for them */
-    int64_t hot_fixed;      /* of `hot`, those kept from the beginning */
-    int64_t bundled;        /* rows that were read from bundles of a pack */
+    int64_t busy;          /* requests that were refused with EMBLA_ERR_BUSY */
+    int64_t prefetched;    /* requests of embla_tickets_prefetch .. */
+    int64_t dropped;       /* .. and those of them that were not read */
+    int64_t tokens;        /* tokens asked for: row numbers / rows_per_token */
+    int64_t asked;         /* row numbers asked for */
+    int64_t hot;           /* of these, found among the hot rows */
+    int64_t reads;         /* reads of files, prefetches included */
+    int64_t bytes_read;    /* whole pages */
+    int64_t bytes_useful;  /* bytes of the rows that were not hot */
+    int64_t in_flight;     /* bytes of tickets under way: now .. */
+    int64_t in_flight_max; /* .. and the maximum so far */
+    int64_t blocked;       /* nanoseconds that embla_ticket_wait has waited */
+    int64_t p50, p99;      /* nanoseconds from submit until the rows were in out; 1/8 precise */
+    int64_t hot_rows;      /* rows that are kept .. */
+    int64_t hot_bytes;     /* .. and the memory that was allocated for them */
+    int64_t hot_fixed;     /* of `hot`, those kept from the beginning */
+    int64_t bundled;       /* rows that were read from bundles of a pack */
     uint64_t reserved[4];
-} embla_tickets_stats;
+} embla_tickets_info;
 
-EMBLA_API EMBLA_CHECKED embla_status embla_tickets_statistics(embla_tickets *tickets,
-                                                              embla_tickets_stats *out);
+/* What the tickets have done since they were created, and what is under way. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tickets_describe(const embla_tickets *tickets,
+                                                            embla_tickets_info *out);
 
 /* ---- reload: another version of a table while lookups go on ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla_text.h - text as tokens, and as vectors.
  *
- *   tokenizer.json -> tokenizer; text -> encoding: tokens and where they are; tokens -> text
+ *   tokenizer.json -> tokenizer; text -> tokenized: tokens and where they are; tokens -> text
  *   texts -> encoder (tokenizer, token table, mean) -> vectors
  *
  * The rules of embla.h hold here too; link libembla_text.
@@ -18,7 +18,7 @@ extern "C" {
 /* ---- tokenizer: text to the tokens of a model, and back ---- */
 
 typedef struct embla_tokenizer embla_tokenizer;
-typedef struct embla_encoding embla_encoding;
+typedef struct embla_tokenized embla_tokenized;
 
 typedef enum {
     EMBLA_TOKENIZER_WORDPIECE = 1,
@@ -42,7 +42,7 @@ typedef struct {
     int64_t merges;        /* of BPE */
     bool byte_level;       /* works on bytes: every text can be encoded without unknown tokens */
     int32_t unknown;      /* the token for text that cannot be encoded (unk); -1 if there is none */
-    size_t max_length;    /* truncation that the file asks for; 0 means none */
+    size_t max_tokens;    /* truncation that the file asks for; 0 means none */
     size_t pad_length;    /* padding that the file asks for; 0 means none or to the longest */
     uint64_t reserved[4]; /* is 0 */
 } embla_tokenizer_info;
@@ -76,8 +76,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_words(const embla_tokenizer
  * other kind of file, EMBLA_ERR_ARGUMENT if `to` is the input. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_compile(const char *path, const char *to);
 EMBLA_API void embla_tokenizer_free(embla_tokenizer *tokenizer);
-EMBLA_API void embla_tokenizer_describe(const embla_tokenizer *tokenizer,
-                                        embla_tokenizer_info *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_describe(const embla_tokenizer *tokenizer,
+                                                              embla_tokenizer_info *out);
 /* The string of a token as the file has it (for example "##ing"): *length bytes, then a 0. length
  * may be NULL. NULL if there is no such token. */
 EMBLA_API const char *embla_tokenizer_text(const embla_tokenizer *tokenizer, int32_t token,
@@ -94,7 +94,7 @@ typedef struct {
     bool add_special;  /* add the tokens of the post-processor, such as [CLS] and [SEP] */
     bool plain;        /* treat special tokens in the text as ordinary text */
     bool offsets;      /* find where each token is in the text; slower */
-    bool truncate;     /* truncate as the file asks; embla_encoding_cut says how many are lost */
+    bool truncate;     /* truncate as the file asks; embla_tokenized_cut says how many are lost */
     bool pad;          /* pad as the file asks */
     bool strict;       /* refuse text that is not valid UTF-8 */
     int threads;       /* for a batch; 0 means OpenMP's number */
@@ -105,60 +105,60 @@ typedef struct {
     uint64_t reserved[4];       /* must be 0 */
 } embla_tokenize_options;
 
-/* An encoding holds the tokens of one text or of a batch, and the memory for making them. It
+/* An embla_tokenized holds the tokens of one text or of a batch, and the memory for making them. It
  * belongs to a tokenizer, which must live longer. After the first texts a call allocates nothing.
- * One thread at a time may use an encoding; many threads, each with its own, may share a tokenizer.
+ * One thread at a time may use it; many threads, each with its own, may share a tokenizer.
  */
-EMBLA_API EMBLA_CHECKED embla_status embla_encoding_new(const embla_tokenizer *tokenizer,
-                                                        embla_encoding **out);
-EMBLA_API void embla_encoding_free(embla_encoding *encoding);
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenized_new(const embla_tokenizer *tokenizer,
+                                                         embla_tokenized **out);
+EMBLA_API void embla_tokenized_free(embla_tokenized *tokenized);
 
-/* Encodes one text of less than 2^31 bytes. Each part that is not valid UTF-8 becomes U+FFFD,
+/* Tokenizes one text of less than 2^31 bytes. Each part that is not valid UTF-8 becomes U+FFFD,
  * unless options->strict. options NULL means defaults. EMBLA_ERR_NOT_FOUND if the text has a
  * character that the tokenizer has no token for, and it has no unknown token. A failed call leaves
- * the encoding empty. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenize(embla_encoding *encoding, const char *text,
+ * it empty. */
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize(embla_tokenized *tokenized, const char *text,
                                                     size_t length,
                                                     const embla_tokenize_options *options);
-/* Encodes `count` texts, shared over threads. The tokens of all texts follow each other;
- * embla_encoding_starts has where those of each text begin. The result does not depend on the
+/* Tokenizes `count` texts, shared over threads. The tokens of all texts follow each other;
+ * embla_tokenized_starts has where those of each text begin. The result does not depend on the
  * number of threads. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_batch(embla_encoding *encoding,
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_batch(embla_tokenized *tokenized,
                                                           const char *const *texts,
                                                           const size_t *lengths, size_t count,
                                                           const embla_tokenize_options *options);
-/* Encodes two texts as one, with the template of the file for pairs, such as "[CLS] first [SEP]
+/* Tokenizes two texts as one, with the template of the file for pairs, such as "[CLS] first [SEP]
  * second [SEP]". Truncation is that of the file (longest first, only the first or only the second
  * text); max_tokens takes from the longer text first. EMBLA_ERR_SHAPE if the text that is truncated
  * is too short for it. */
-EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_pair(embla_encoding *encoding,
+EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_pair(embla_tokenized *tokenized,
                                                          const char *first, size_t first_length,
                                                          const char *second, size_t second_length,
                                                          const embla_tokenize_options *options);
 
-/* The results are valid until the encoding is used again. */
-EMBLA_API size_t embla_encoding_count(const embla_encoding *encoding);
-EMBLA_API const int32_t *embla_encoding_tokens(const embla_encoding *encoding);
+/* The results are valid until it is used again. */
+EMBLA_API size_t embla_tokenized_count(const embla_tokenized *tokenized);
+EMBLA_API const int32_t *embla_tokenized_tokens(const embla_tokenized *tokenized);
 /* Where each token is in its text; NULL without options.offsets. Tokens that were added have an
  * empty span at 0. A token that is a part of a character has the span of the whole character. */
-EMBLA_API const embla_text_span *embla_encoding_offsets(const embla_encoding *encoding);
+EMBLA_API const embla_text_span *embla_tokenized_offsets(const embla_tokenized *tokenized);
 /* 1 for each token that the post-processor or padding has added, otherwise 0. */
-EMBLA_API const uint8_t *embla_encoding_special(const embla_encoding *encoding);
+EMBLA_API const uint8_t *embla_tokenized_special(const embla_tokenized *tokenized);
 /* For a pair: the type id of each token (0 for the first text and 1 for the second, in most
  * models), and the text that it belongs to: 1 or 2; 0 for an added token. NULL if no pair was
- * encoded. */
-EMBLA_API const uint8_t *embla_encoding_types(const embla_encoding *encoding);
-EMBLA_API const uint8_t *embla_encoding_sides(const embla_encoding *encoding);
+ * tokenized. */
+EMBLA_API const uint8_t *embla_tokenized_types(const embla_tokenized *tokenized);
+EMBLA_API const uint8_t *embla_tokenized_sides(const embla_tokenized *tokenized);
 /* Where the tokens of each text of a batch begin, and after the last the number of all: texts + 1
  * numbers. */
-EMBLA_API const size_t *embla_encoding_starts(const embla_encoding *encoding);
+EMBLA_API const size_t *embla_tokenized_starts(const embla_tokenized *tokenized);
 /* How many tokens truncation has removed, of all texts together. */
-EMBLA_API size_t embla_encoding_cut(const embla_encoding *encoding);
+EMBLA_API size_t embla_tokenized_cut(const embla_tokenized *tokenized);
 
 /* Converts tokens to text with the decoder of the file. skip_special leaves out special tokens.
  * Tokens that do not exist are left out, as in the reference. *text is *length bytes and a 0, valid
- * until the encoding is used again; its tokens are kept. */
-EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_encoding *encoding,
+ * until `tokenized` is used again; its tokens are kept. */
+EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_tokenized *tokenized,
                                                       const int32_t *tokens, size_t count,
                                                       bool skip_special, const char **text,
                                                       size_t *length);
@@ -241,8 +241,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_encoder_open(const char *path,
                                                         const embla_encoder_options *options,
                                                         embla_encoder **out);
 EMBLA_API void embla_encoder_free(embla_encoder *encoder);
-EMBLA_API void embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *out);
-/* Its tokenizer, for embla_encoding_new. The encoder owns it. */
+EMBLA_API EMBLA_CHECKED embla_status embla_encoder_describe(const embla_encoder *encoder,
+                                                            embla_encoder_info *out);
+/* Its tokenizer, for embla_tokenized_new. The encoder owns it. */
 EMBLA_API const embla_tokenizer *embla_encoder_tokenizer(const embla_encoder *encoder);
 
 typedef enum {
@@ -271,14 +272,14 @@ typedef struct {
     bool truncated;
 } embla_encoded;
 
-/* Writes the vector of each text to out (count x dim), shared over threads. `encoding` is memory
- * for the work, from embla_encoding_new with the encoder's tokenizer; it is empty afterwards, and
+/* Writes the vector of each text to out (count x dim), shared over threads. `tokenized` is memory
+ * for the work, from embla_tokenized_new with the encoder's tokenizer; it is empty afterwards, and
  * after the first texts a call allocates nothing. details (count) may be NULL. A text without
  * tokens has a vector of zeros. The result does not depend on the number of threads. If a call
  * fails, the contents of out and details are undefined. EMBLA_ERR_RANGE names a text that is too
  * long, its tokens and the limit. */
 EMBLA_API EMBLA_CHECKED embla_status embla_encode_texts(const embla_encoder *encoder,
-                                                        embla_encoding *encoding,
+                                                        embla_tokenized *tokenized,
                                                         const char *const *texts,
                                                         const size_t *lengths, size_t count,
                                                         const embla_encode_options *options,

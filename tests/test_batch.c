@@ -75,13 +75,13 @@ static void a_batch_gives_what_a_lookup_gives(void **state)
 {
     static const embla_store_lookup_options asked[] = {
         {.threads = 1},
-        {.heads = 16, .threads = 2},
-        {.heads = 16, .sum = true, .scale = 0.5f, .threads = 3},
-        {.heads = 8, .raw = true, .threads = 8},
-        {.heads = 4, .out_dtype = EMBLA_BF16, .first = 64, .columns = 96},
-        {.heads = 4, .raw = true, .first = 64, .columns = 96},
-        {.heads = 16, .token_stride = 1024, .head_stride = (size_t)100 * 1024},
-        {.heads = 16, .out_dtype = EMBLA_F16, .scale = 3.0f},
+        {.rows_per_token = 16, .threads = 2},
+        {.rows_per_token = 16, .sum = true, .scale = 0.5f, .threads = 3},
+        {.rows_per_token = 8, .raw = true, .threads = 8},
+        {.rows_per_token = 4, .out_dtype = EMBLA_BF16, .first_column = 64, .columns = 96},
+        {.rows_per_token = 4, .raw = true, .first_column = 64, .columns = 96},
+        {.rows_per_token = 16, .token_stride = 1024, .row_stride = (size_t)100 * 1024},
+        {.rows_per_token = 16, .out_dtype = EMBLA_F16, .scale = 3.0f},
     };
     enum { MOST = 1600 };
     static const size_t counts[] = {0, 16, 160, 1600}, different[] = {1, 10, 200, 2500};
@@ -118,7 +118,7 @@ static void row_numbers_that_collide_are_told_apart(void **state)
     float *numbers = malloc(MANY * sizeof *numbers), out[200];
     embla_store *store = NULL;
     embla_batch *batch = NULL;
-    embla_batch_stats stats;
+    embla_batch_info stats;
     (void)state;
     assert_non_null(numbers);
     for (int i = 0; i < MANY; i++) numbers[i] = (float)i;
@@ -131,7 +131,7 @@ static void row_numbers_that_collide_are_told_apart(void **state)
         for (size_t i = 0; i < 200; i++) assert_true(out[i] == (float)rows[i]);
         asked += 200;
     }
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.asked, asked);
     assert_int_equal(stats.calls, 19);
     embla_batch_free(batch);
@@ -149,7 +149,7 @@ static void the_last_slot_is_followed_by_the_first(void **state)
     size_t found = 0;
     embla_store *store = NULL;
     embla_batch *batch = NULL;
-    embla_batch_stats stats;
+    embla_batch_info stats;
     (void)state;
     for (uint64_t i = 0; i < MANY; i++) {
         numbers[i] = (float)i;
@@ -162,7 +162,7 @@ static void the_last_slot_is_followed_by_the_first(void **state)
         assert_ok(embla_batch_lookup(batch, rows, COUNT, NULL, out));
         for (size_t k = 0; k < COUNT; k++) assert_true(out[k] == (float)rows[k]);
     }
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.unique, 2 * COUNT);
     embla_batch_free(batch);
     embla_store_free(store);
@@ -230,18 +230,18 @@ static void statistics_count_what_was_done(void **state)
         for (int joined = 0; joined < 2; joined++) {
             opened o;
             embla_batch *batch = NULL;
-            embla_batch_stats stats;
+            embla_batch_info stats;
             int64_t *rows = draw_rows(COUNT, 120, p), want = 0;
             bool file = places[p] == EMBLA_PLACEMENT_READ || places[p] == EMBLA_PLACEMENT_MAPPED;
             float *out = malloc(COUNT * DIM * sizeof *out);
             assert_non_null(out);
             open_table(&o, places[p], joined);
             assert_ok(embla_batch_new(o.store, COUNT, &batch));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             assert_int_equal(stats.calls + stats.asked + stats.unique + stats.bytes_read, 0);
             size_t unique = count_unique(rows, COUNT);
             assert_ok(embla_batch_lookup(batch, rows, COUNT, NULL, out));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             assert_int_equal(stats.calls, 1);
             assert_int_equal(stats.asked, COUNT);
             assert_int_equal(stats.unique, unique);
@@ -266,13 +266,13 @@ static void statistics_count_what_was_done(void **state)
             /* part of each row, the same rows again: twice the calls, and less that is useful */
             const embla_store_lookup_options part = {.columns = 32, .raw = true};
             assert_ok(embla_batch_lookup(batch, rows, COUNT, &part, out));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             assert_int_equal(stats.calls, 2);
             assert_int_equal(stats.unique, 2 * unique);
             assert_int_equal(stats.bytes_useful, unique * (ROW_BYTES + 33));
             /* nothing is something, too */
             assert_ok(embla_batch_lookup(batch, NULL, 0, NULL, NULL));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             assert_int_equal(stats.calls, 3);
             assert_int_equal(stats.asked, 2 * COUNT);
             free(out);
@@ -285,13 +285,13 @@ static void statistics_count_what_was_done(void **state)
 /* Part of a row, its scales before its numbers in the file, or in a line of their own. */
 static void statistics_count_where_a_part_is(void **state)
 {
-    const embla_store_lookup_options part = {.first = 224, .columns = 32};
+    const embla_store_lookup_options part = {.first_column = 224, .columns = 32};
     (void)state;
     for (int ram = 0; ram < 2; ram++) {
         scratch s;
         embla_store *store = NULL;
         embla_batch *batch = NULL;
-        embla_batch_stats stats;
+        embla_batch_info stats;
         unsigned char *bytes = calloc(1, (size_t)ROWS * ROW_BYTES);
         int64_t rows[ROWS], want = 0;
         float *out = malloc((size_t)ROWS * 32 * sizeof *out);
@@ -313,7 +313,7 @@ static void statistics_count_where_a_part_is(void **state)
                 want += 4096 * (units((int64_t)ROWS * 8 + r * DIM + 224, 32, 4096) + 1);
         }
         assert_ok(embla_batch_lookup(batch, rows, ROWS, &part, out));
-        embla_batch_statistics(batch, &stats);
+        assert_ok(embla_batch_describe(batch, &stats));
         assert_int_equal(stats.bytes_read, want);
         embla_batch_free(batch);
         embla_store_free(store);
@@ -329,18 +329,18 @@ static void statistics_count_the_scales_of_a_part(void **state)
     enum { WIDE = 4096, WIDE_BYTES = WIDE + WIDE / 32 };
     const embla_row_format wide = {
         .dim = WIDE, .dtype = EMBLA_F8_E4M3, .scales = EMBLA_SCALES_UE8M0_32};
-    const embla_store_lookup_options part = {.first = 1536, .columns = 1024};
+    const embla_store_lookup_options part = {.first_column = 1536, .columns = 1024};
     static _Alignas(64) const unsigned char bytes[WIDE_BYTES];
     static float out[1024];
     const int64_t row = 0;
     embla_store *store = NULL;
     embla_batch *batch = NULL;
-    embla_batch_stats stats;
+    embla_batch_info stats;
     (void)state;
     assert_ok(embla_store_view(&wide, 1, bytes, sizeof bytes, 0, &store));
     assert_ok(embla_batch_new(store, 1, &batch));
     assert_ok(embla_batch_lookup(batch, &row, 1, &part, out));
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.bytes_read, 64 * (16 + 2));
     assert_int_equal(stats.bytes_useful, 1024 + 32);
     embla_batch_free(batch);
@@ -363,20 +363,20 @@ static void one_row_in_so_many_is_verified(void **state)
         for (int i = 0; i < COUNT; i++) rows[i] = i * 3;
         for (size_t e = 0; e < COUNT_OF(every); e++) {
             embla_batch *batch = NULL;
-            embla_batch_stats stats;
+            embla_batch_info stats;
             double wanted = 4.0 * COUNT / (double)every[e];
             assert_ok(embla_batch_new(o.store, COUNT, &batch));
             assert_ok(embla_batch_verify(batch, every[e]));
             for (int i = 0; i < 4; i++)
                 assert_ok(embla_batch_lookup(batch, rows, COUNT, NULL, out));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             if (every[e] == 1) assert_int_equal(stats.verified, 4 * COUNT);
             assert_true((double)stats.verified > 0.7 * wanted);
             assert_true((double)stats.verified < 1.4 * wanted);
             int64_t before = stats.verified;
             assert_ok(embla_batch_verify(batch, 0));
             assert_ok(embla_batch_lookup(batch, rows, COUNT, NULL, out));
-            embla_batch_statistics(batch, &stats);
+            assert_ok(embla_batch_describe(batch, &stats));
             assert_int_equal(stats.verified, before);
             embla_batch_free(batch);
         }
@@ -394,7 +394,7 @@ static void a_row_that_differs_from_its_file_is_found(void **state)
     scratch s;
     embla_store *store = NULL;
     embla_batch *batch = NULL;
-    embla_batch_stats stats;
+    embla_batch_info stats;
     const int64_t rows[4] = {5, 2999, 0, 5};
     (void)state;
     assert_true(bytes && buffer);
@@ -413,7 +413,7 @@ static void a_row_that_differs_from_its_file_is_found(void **state)
     assert_status(embla_batch_lookup(batch, rows, 4, NULL, out), EMBLA_ERR_IO);
     assert_error_has("row 2999 differs from its file: byte 263 of 264 is 0x");
     assert_int_equal(check_bits_of(out[0]), 0x5a5a5a5a);
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.calls, 1); /* what failed does not count */
     assert_int_equal(stats.verified, 3);
     /* a part that is right is right */
@@ -447,7 +447,7 @@ static void what_cannot_be_is_refused(void **state)
 {
     opened o;
     embla_batch *batch = NULL;
-    embla_batch_stats stats = {.calls = 77};
+    embla_batch_info stats = {.calls = 77};
     int64_t rows[11] = {0};
     check_guarded out = check_guard(11 * DIM * sizeof(float), 0);
     (void)state;
@@ -461,7 +461,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_null(batch);
     assert_status(embla_batch_lookup(NULL, rows, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
     assert_status(embla_batch_verify(NULL, 1), EMBLA_ERR_ARGUMENT);
-    embla_batch_statistics(NULL, &stats);
+    assert_ok(embla_batch_describe(NULL, &stats));
     assert_int_equal(stats.calls, 77);
     embla_batch_free(NULL);
     assert_ok(embla_batch_new(o.store, 10, &batch));
@@ -470,12 +470,12 @@ static void what_cannot_be_is_refused(void **state)
     rows[9] = ROWS;
     assert_status(embla_batch_lookup(batch, rows, 10, NULL, out.bytes), EMBLA_ERR_RANGE);
     assert_error_has("row 3000 at index 9 is out of range: the table has 3000 rows");
-    const embla_store_lookup_options heads = {.heads = 3};
+    const embla_store_lookup_options heads = {.rows_per_token = 3};
     assert_status(embla_batch_lookup(batch, rows, 10, &heads, out.bytes), EMBLA_ERR_SHAPE);
     assert_status(embla_batch_lookup(batch, NULL, 10, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
     assert_status(embla_batch_lookup(batch, rows, 9, NULL, NULL), EMBLA_ERR_ARGUMENT);
     check_untouched(&out);
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.calls, 0);
     embla_batch_free(batch);
     close_table(&o);
@@ -514,7 +514,7 @@ static void whatever_read_fails_leaves_out_alone(void **state)
     enum { COUNT = 60 };
     opened o;
     embla_batch *batch = NULL;
-    embla_batch_stats stats;
+    embla_batch_info stats;
     int64_t *rows = draw_rows(COUNT, 20, 3);
     check_guarded out = check_guard(COUNT * DIM * sizeof(float), 0);
     size_t n = 1;
@@ -539,7 +539,7 @@ static void whatever_read_fails_leaves_out_alone(void **state)
     }
     assert_int_equal(n - 1, 4 * count_unique(rows, COUNT) + 2 * (looks - 1));
     check_guards(&out);
-    embla_batch_statistics(batch, &stats);
+    assert_ok(embla_batch_describe(batch, &stats));
     assert_int_equal(stats.calls, 1);
     embla_batch_free(batch);
     free(rows);

@@ -67,23 +67,23 @@ static void assert_refused(const uint8_t *bytes, size_t size, const char *senten
 
 /* ---- the same tokenizer ---- */
 
-static void assert_same_text(embla_encoding *a, embla_encoding *b, const char *text)
+static void assert_same_text(embla_tokenized *a, embla_tokenized *b, const char *text)
 {
     const embla_tokenize_options options = {.offsets = true, .add_special = true};
     const char *texts_back[2] = {0};
     size_t lengths[2] = {0};
     assert_ok(embla_tokenize(a, text, strlen(text), &options));
     assert_ok(embla_tokenize(b, text, strlen(text), &options));
-    const size_t count = embla_encoding_count(a);
-    assert_int_equal(embla_encoding_count(b), count);
+    const size_t count = embla_tokenized_count(a);
+    assert_int_equal(embla_tokenized_count(b), count);
     if (count > 0) {
-        assert_memory_equal(embla_encoding_tokens(a), embla_encoding_tokens(b), count * 4);
-        assert_memory_equal(embla_encoding_offsets(a), embla_encoding_offsets(b), count * 8);
+        assert_memory_equal(embla_tokenized_tokens(a), embla_tokenized_tokens(b), count * 4);
+        assert_memory_equal(embla_tokenized_offsets(a), embla_tokenized_offsets(b), count * 8);
     }
     assert_ok(
-        embla_detokenize(a, embla_encoding_tokens(a), count, true, &texts_back[0], &lengths[0]));
+        embla_detokenize(a, embla_tokenized_tokens(a), count, true, &texts_back[0], &lengths[0]));
     assert_ok(
-        embla_detokenize(b, embla_encoding_tokens(b), count, true, &texts_back[1], &lengths[1]));
+        embla_detokenize(b, embla_tokenized_tokens(b), count, true, &texts_back[1], &lengths[1]));
     assert_int_equal(lengths[0], lengths[1]);
     assert_memory_equal(texts_back[0], texts_back[1], lengths[0]);
 }
@@ -91,8 +91,8 @@ static void assert_same_text(embla_encoding *a, embla_encoding *b, const char *t
 static void assert_same_strings(const embla_tokenizer *a, const embla_tokenizer *b)
 {
     embla_tokenizer_info x, y;
-    embla_tokenizer_describe(a, &x);
-    embla_tokenizer_describe(b, &y);
+    assert_ok(embla_tokenizer_describe(a, &x));
+    assert_ok(embla_tokenizer_describe(b, &y));
     assert_string_equal(y.source, "compiled");
     assert_string_equal(x.pipeline, y.pipeline);
     assert_true(x.kind == y.kind && x.vocab == y.vocab && x.added == y.added &&
@@ -119,14 +119,14 @@ static void a_compiled_tokenizer_gives_the_same_as_its_json(void **state)
     for (int kind = 0; kind < KINDS; kind++) {
         compiled c = compile(kind);
         embla_tokenizer *tokenizers[2] = {0};
-        embla_encoding *e[2] = {0};
+        embla_tokenized *e[2] = {0};
         assert_ok(embla_tokenizer_open_file(c.json, &tokenizers[0]));
         assert_ok(embla_tokenizer_open_file(c.path, &tokenizers[1]));
         assert_same_strings(tokenizers[0], tokenizers[1]);
-        for (int i = 0; i < 2; i++) assert_ok(embla_encoding_new(tokenizers[i], &e[i]));
+        for (int i = 0; i < 2; i++) assert_ok(embla_tokenized_new(tokenizers[i], &e[i]));
         for (size_t i = 0; i < COUNT_OF(texts); i++) assert_same_text(e[0], e[1], texts[i]);
         for (int i = 0; i < 2; i++) {
-            embla_encoding_free(e[i]);
+            embla_tokenized_free(e[i]);
             embla_tokenizer_free(tokenizers[i]);
         }
         drop(&c);
@@ -311,18 +311,18 @@ static void strings_out_of_range_are_missing(void **state)
     by_token['e'] = 1 << 30;
     compiled_seal(c.bytes, c.size);
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     const char *text = NULL;
     size_t length = 0;
     assert_ok(embla_tokenizer_open_bytes(c.bytes, c.size, "test", &t));
     for (int32_t token = 'a'; token <= 'e'; token++)
         assert_null(embla_tokenizer_text(t, token, NULL));
     assert_string_equal(embla_tokenizer_text(t, 'f', NULL), "f");
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, "abcdef", 6, NULL));
-    assert_ok(embla_detokenize(e, embla_encoding_tokens(e), 6, true, &text, &length));
+    assert_ok(embla_detokenize(e, embla_tokenized_tokens(e), 6, true, &text, &length));
     assert_string_equal(text, "f");
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     drop(&c);
 }
@@ -339,12 +339,12 @@ static void full_tables_of_merges_end_the_search(void **state)
     slots[s->count - 1] = (embla_pair_merge){(uint64_t)'h' << 32 | 'e', 0, 256};
     compiled_seal(c.bytes, c.size);
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     assert_ok(embla_tokenizer_open_bytes(c.bytes, c.size, "test", &t));
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, "hello", 5, NULL));
-    assert_int_equal(embla_encoding_count(e), 5);
-    embla_encoding_free(e);
+    assert_int_equal(embla_tokenized_count(e), 5);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     drop(&c);
 }
@@ -356,19 +356,19 @@ static void a_file_that_shrinks_is_noticed(void **state)
     (void)state;
     compiled c = compile(GPT2);
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     const char *text = "hello", *back = NULL;
     const size_t length = 5;
     size_t bytes = 0;
     const int32_t token = 1;
     assert_ok(embla_tokenizer_open_file(c.path, &t));
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, text, length, NULL));
     assert_int_equal(truncate(c.path, (off_t)c.size - 1), 0);
     assert_status(embla_tokenize(e, text, length, NULL), EMBLA_ERR_IO);
     assert_status(embla_tokenize_batch(e, &text, &length, 1, NULL), EMBLA_ERR_IO);
     assert_status(embla_detokenize(e, &token, 1, false, &back, &bytes), EMBLA_ERR_IO);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     drop(&c);
 }
@@ -377,12 +377,12 @@ static void a_file_that_shrinks_is_noticed(void **state)
 static embla_status use(const compiled *c)
 {
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     embla_status status = embla_tokenizer_compile(c->json, c->path);
     if (status == EMBLA_OK) status = embla_tokenizer_open_file(c->path, &t);
-    if (status == EMBLA_OK) status = embla_encoding_new(t, &e);
+    if (status == EMBLA_OK) status = embla_tokenized_new(t, &e);
     if (status == EMBLA_OK) status = embla_tokenize(e, "hello", 5, NULL);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     t = NULL;
     if (status == EMBLA_OK) status = embla_tokenizer_open_bytes(c->bytes, c->size, "test", &t);

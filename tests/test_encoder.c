@@ -114,7 +114,7 @@ static void drop(folder *f)
 
 typedef struct {
     embla_encoder *encoder;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     embla_encoder_info info;
 } opened;
 
@@ -122,14 +122,14 @@ static opened open_as(const char *path, embla_compat compat)
 {
     opened o = {0};
     assert_ok(embla_encoder_open(path, &(embla_encoder_options){.compat = compat}, &o.encoder));
-    assert_ok(embla_encoding_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
-    embla_encoder_describe(o.encoder, &o.info);
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
+    assert_ok(embla_encoder_describe(o.encoder, &o.info));
     return o;
 }
 
 static void shut(opened *o)
 {
-    embla_encoding_free(o->encoding);
+    embla_tokenized_free(o->encoding);
     embla_encoder_free(o->encoder);
 }
 
@@ -381,7 +381,7 @@ static void wordllama_clips_tokens_and_others_refuse_them(void **state)
     assert_status(embla_encoder_open(path, NULL, &encoder), EMBLA_ERR_NOT_FOUND);
     assert_ok(embla_encoder_open(path, &options, &encoder));
     opened o = {.encoder = encoder};
-    assert_ok(embla_encoding_new(embla_encoder_tokenizer(encoder), &o.encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &o.encoding));
     assert_vector(&o, "ad", NULL, 3); /* ##d is token 5, clipped to row 4 */
     shut(&o);
     options.compat = EMBLA_COMPAT_MODEL2VEC;
@@ -439,16 +439,16 @@ static void any_number_of_threads_gives_the_same_bits_and_allocates_once(void **
 static embla_status use(const char *path)
 {
     embla_encoder *encoder = NULL;
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     const char *text = "a b zz";
     const size_t length = 6;
     float out[DIM];
     embla_status status = embla_encoder_open(path, NULL, &encoder);
     if (status == EMBLA_OK)
-        status = embla_encoding_new(embla_encoder_tokenizer(encoder), &encoding);
+        status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding);
     if (status == EMBLA_OK)
         status = embla_encode_texts(encoder, encoding, &text, &length, 1, NULL, out, NULL);
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
     embla_encoder_free(encoder);
     return status;
 }

@@ -26,7 +26,7 @@ static void put_words(scratch *s, const char *const *words, size_t count)
 typedef struct {
     scratch s;
     embla_encoder *encoder;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
 } opened;
 
 static opened open_words(const char *const *words, size_t count)
@@ -35,13 +35,13 @@ static opened open_words(const char *const *words, size_t count)
     scratch_new(&o.s);
     put_words(&o.s, words, count);
     assert_ok(embla_encoder_open(scratch_path(&o.s, "words.txt"), NULL, &o.encoder));
-    assert_ok(embla_encoding_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
     return o;
 }
 
 static void shut(opened *o)
 {
-    embla_encoding_free(o->encoding);
+    embla_tokenized_free(o->encoding);
     embla_encoder_free(o->encoder);
     scratch_free(&o->s);
 }
@@ -52,9 +52,9 @@ static const char *cut(opened *o, const char *text)
     static char out[512];
     size_t used = 0;
     assert_ok(embla_tokenize(o->encoding, text, strlen(text), NULL));
-    const int32_t *tokens = embla_encoding_tokens(o->encoding);
+    const int32_t *tokens = embla_tokenized_tokens(o->encoding);
     out[0] = '\0';
-    for (size_t i = 0; i < embla_encoding_count(o->encoding); i++) {
+    for (size_t i = 0; i < embla_tokenized_count(o->encoding); i++) {
         const char *word =
             embla_tokenizer_text(embla_encoder_tokenizer(o->encoder), tokens[i], NULL);
         used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", i > 0 ? "|" : "",
@@ -118,7 +118,7 @@ static void the_vector_is_the_mean_of_the_words_that_have_a_row(void **state)
     embla_encoder_info info;
     float out[DIM];
     (void)state;
-    embla_encoder_describe(o.encoder, &info);
+    assert_ok(embla_encoder_describe(o.encoder, &info));
     assert_int_equal(info.compat, EMBLA_COMPAT_WORDS);
     assert_false(info.normalize || info.subwords || info.counts);
     embla_encoded detail = encode(&o, "One, unheard, THREE", NULL, out);
@@ -178,8 +178,8 @@ static void fasttext_words_are_means_of_their_row_and_their_n_grams(void **state
     (void)state;
     put_fasttext(&o.s);
     assert_ok(embla_encoder_open(scratch_path(&o.s, "model.bin"), NULL, &o.encoder));
-    assert_ok(embla_encoding_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
-    embla_encoder_describe(o.encoder, &info);
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
+    assert_ok(embla_encoder_describe(o.encoder, &info));
     assert_true(info.subwords && info.counts);
     assert_int_equal(o.encoder->counts[0], 9);
     assert_int_equal(o.encoder->counts[2], 3);
@@ -245,7 +245,7 @@ static void rows_of_n_grams_are_as_long_as_those_of_words(void **state)
     embla_encoder_info info;
     put_own(&o.s, DIM);
     assert_ok(embla_encoder_open(o.s.path, NULL, &o.encoder));
-    embla_encoder_describe(o.encoder, &info);
+    assert_ok(embla_encoder_describe(o.encoder, &info));
     assert_true(info.subwords);
     shut(&o);
 }
@@ -255,16 +255,16 @@ static void rows_of_n_grams_are_as_long_as_those_of_words(void **state)
 static embla_status use(const char *path)
 {
     embla_encoder *encoder = NULL;
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     const char *text = "the caf\xc3\xa9s";
     const size_t length = strlen(text);
     float out[3];
     embla_status status = embla_encoder_open(path, NULL, &encoder);
     if (status == EMBLA_OK)
-        status = embla_encoding_new(embla_encoder_tokenizer(encoder), &encoding);
+        status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding);
     if (status == EMBLA_OK)
         status = embla_encode_texts(encoder, encoding, &text, &length, 1, NULL, out, NULL);
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
     embla_encoder_free(encoder);
     return status;
 }

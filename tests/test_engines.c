@@ -288,13 +288,13 @@ static void check_three_ways(const table *t, const embla_store *store, const int
     embla_batch_free(batch);
     assert_ok(embla_tickets_new(store, &hot, &tickets));
     for (int again = 0; again < 2; again++) { /* then some are hot */
-        embla_tickets_stats stats;
+        embla_tickets_info stats;
         memset(out, 1, sizeof out);
         const embla_ticket_request q = {.rows = rows, .count = count, .lookup = &raw, .out = out};
         assert_ok(embla_ticket_submit(tickets, &q, &ticket));
         assert_ok(embla_ticket_wait(tickets, ticket));
         check_truth(t, rows, count, out, first, end);
-        assert_ok(embla_tickets_statistics(tickets, &stats));
+        assert_ok(embla_tickets_describe(tickets, &stats));
         if (again && direct && held) assert_true(stats.hot > 0);
         assert_true(stats.bytes_useful >= 0);
     }
@@ -352,7 +352,8 @@ static void a_range_has_its_rows_and_no_others(void **state)
 static void the_sum_over_all_ranks_is_the_whole_table(void **state)
 {
     static float whole[ASKED * 256], sum[ASKED * 256], part[ASKED * 256];
-    static const embla_store_lookup_options ways[] = {{.heads = 1}, {.heads = 7, .threads = 2}};
+    static const embla_store_lookup_options ways[] = {{.rows_per_token = 1},
+                                                      {.rows_per_token = 7, .threads = 2}};
     uint64_t seed = 4;
     (void)state;
     for (int which = 0; which < TABLES; which++) {

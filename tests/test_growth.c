@@ -183,20 +183,20 @@ static void words_alone_are_merged_by_the_definition(void **state)
 {
     embla_vocab *vocab = words_of_three_letters();
     embla_tokenizer *tokenizer = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     (void)state;
     assert_ok(embla_tokenizer_new_words(vocab, &tokenizer));
-    assert_ok(embla_encoding_new(tokenizer, &e));
+    assert_ok(embla_tokenized_new(tokenizer, &e));
     for (uint64_t n = 1; n < 120; n++) {
         char text[128];
         int32_t wanted[128];
         write_letters(text, n, 1000 + n);
         size_t plain = merge_plainly(vocab, text, wanted);
         assert_ok(embla_tokenize(e, text, n, NULL));
-        assert_int_equal(embla_encoding_count(e), plain);
-        assert_memory_equal(embla_encoding_tokens(e), wanted, plain * sizeof *wanted);
+        assert_int_equal(embla_tokenized_count(e), plain);
+        assert_memory_equal(embla_tokenized_tokens(e), wanted, plain * sizeof *wanted);
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(tokenizer);
     embla_vocab_free(vocab);
 }
@@ -215,16 +215,16 @@ static void make_prompt(const char *path, size_t size)
 static void read_prompt(const char *path)
 {
     cli_speaker speaker;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     size_t bytes = 0, count = 0;
     int32_t *tokens = NULL;
     unsigned char *text = scratch_read(path, &bytes);
     assert_non_null(text);
-    assert_ok(embla_encoding_new(letters, &e));
+    assert_ok(embla_tokenized_new(letters, &e));
     cli_speaker_of_tokenizer(letters, e, WORDS, &speaker);
     assert_int_equal(cli_speaker_prompt(&speaker, (const char *)text, &tokens, &count), CLI_DONE);
     assert_in_range(count, bytes / 5, bytes / 2);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     free(tokens);
     free(text);
 }

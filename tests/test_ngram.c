@@ -112,7 +112,7 @@ static embla_ngram *longcat(embla_ngram_eos rule)
     const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_LONGCAT,
                                       .vocab = 131072,
                                       .orders = 4,
-                                      .heads = 4,
+                                      .rows_per_ngram = 4,
                                       .ratio = 78,
                                       .eos = 2,
                                       .eos_rule = rule};
@@ -123,8 +123,8 @@ static embla_ngram *longcat(embla_ngram_eos rule)
 static size_t columns(const embla_ngram *g)
 {
     embla_ngram_info info;
-    embla_ngram_describe(g, &info);
-    return info.columns;
+    assert_ok(embla_ngram_describe(g, &info));
+    return info.rows_per_token;
 }
 
 static void same_rows(const int64_t *got, const int64_t *want, size_t count)
@@ -186,14 +186,14 @@ static void multipliers_of_known_models_are_those_of_the_rules(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         embla_ngram *g = named("deepseek-v4.1-flash", layers[i]);
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         embla_ngram_engram_multipliers(99092, 10007 * (uint64_t)layers[i], 4, derived);
         same_rows(info.multipliers, derived, 4);
         same_rows(info.multipliers, v41_multipliers[i], 4);
         embla_ngram_free(g);
     }
     embla_ngram *g = named("qwen3.8-flash-next", -1);
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     embla_ngram_qwen_multipliers(248320, 1234, 3, derived);
     same_rows(info.multipliers, derived, 3);
     same_rows(derived, (const int64_t[]){23703573157769, 20109073645365, 8052911324071}, 3);
@@ -210,7 +210,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_ENGRAM,
           .vocab = 99092,
           .orders = 4,
-          .heads = 8,
+          .rows_per_ngram = 8,
           .base = 16000000,
           .layers = v41,
           .layer_count = 2,
@@ -222,7 +222,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_ENGRAM,
           .vocab = 99092,
           .orders = 4,
-          .heads = 8,
+          .rows_per_ngram = 8,
           .base = 16000000,
           .layers = v41,
           .layer_count = 2,
@@ -234,7 +234,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_ENGRAM,
           .vocab = 1000,
           .orders = 3,
-          .heads = 8,
+          .rows_per_ngram = 8,
           .base = 646400,
           .layers = demo,
           .layer_count = 2,
@@ -246,7 +246,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_ENGRAM,
           .vocab = 1000,
           .orders = 3,
-          .heads = 8,
+          .rows_per_ngram = 8,
           .base = 646400,
           .layers = demo,
           .layer_count = 2,
@@ -258,7 +258,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_QWEN,
           .vocab = 248320,
           .orders = 3,
-          .heads = 8,
+          .rows_per_ngram = 8,
           .base = 20000000,
           .eos = 248044,
           .seed = 1234,
@@ -270,7 +270,7 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         {{.kind = EMBLA_NGRAM_LONGCAT,
           .vocab = 131072,
           .orders = 4,
-          .heads = 4,
+          .rows_per_ngram = 4,
           .ratio = 78,
           .eos = 2},
          122683536,
@@ -284,22 +284,22 @@ static void sizes_and_row_counts_come_from_the_base_alone(void **state)
         embla_ngram *g = NULL;
         embla_ngram_info info;
         assert_ok(embla_ngram_new(&cases[i].p, &g));
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         assert_int_equal(info.rows, cases[i].rows);
         assert_int_equal(info.used, cases[i].used);
         assert_int_equal(info.kind, cases[i].p.kind);
         assert_int_equal(info.tokens, cases[i].p.vocab);
         if (info.kind == EMBLA_NGRAM_IDENTITY) {
-            assert_int_equal(info.columns, 1);
+            assert_int_equal(info.rows_per_token, 1);
             assert_int_equal(info.history, 0);
             assert_null(info.sizes);
         } else {
-            assert_int_equal(info.columns, (info.orders - 1) * info.heads);
+            assert_int_equal(info.rows_per_token, (info.orders - 1) * info.rows_per_ngram);
             assert_int_equal(info.history, info.orders - 1);
             assert_int_equal(info.sizes[0], cases[i].first);
-            assert_int_equal(info.sizes[info.columns - 1], cases[i].last);
+            assert_int_equal(info.sizes[info.rows_per_token - 1], cases[i].last);
             assert_int_equal(info.offsets[0], 0);
-            for (size_t c = 1; c < info.columns; c++)
+            for (size_t c = 1; c < info.rows_per_token; c++)
                 assert_int_equal(info.offsets[c], info.offsets[c - 1] + info.sizes[c - 1]);
         }
         embla_ngram_free(g);
@@ -351,12 +351,12 @@ static void a_ratio_that_is_no_whole_number_is_cut_at_the_size(void **state)
     const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_LONGCAT,
                                       .vocab = 163840,
                                       .orders = 5,
-                                      .heads = 4,
+                                      .rows_per_ngram = 4,
                                       .ratio = 100.567,
                                       .eos = -1};
     (void)state;
     assert_ok(embla_ngram_new(&p, &g));
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     assert_int_equal(info.sizes[0], 16476898); /* 16476897.28 + 1 */
     assert_int_equal(info.sizes[15], 16476928);
     assert_int_equal(info.eos, -1);
@@ -415,7 +415,7 @@ static void longcat_without_an_eos_rule_goes_on_across_it(void **state)
     embla_ngram_info info;
     (void)state;
     embla_ngram *g = longcat(EMBLA_NGRAM_EOS_IGNORED);
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     assert_ok(embla_ngram_rows(g, longcat_tokens, 1, 5, NULL, got));
     for (int64_t t = 0; t < 5; t++)
         for (size_t c = 0; c < 12; c++) {
@@ -494,27 +494,27 @@ static embla_ngram *small_one(size_t n)
         {.kind = EMBLA_NGRAM_ENGRAM,
          .vocab = 11,
          .orders = 4,
-         .heads = 3,
+         .rows_per_ngram = 3,
          .base = 100,
          .layer = 3,
          .pad = 4},
         {.kind = EMBLA_NGRAM_QWEN,
          .vocab = 11,
          .orders = 3,
-         .heads = 8,
+         .rows_per_ngram = 8,
          .base = 20000,
          .seed = 9,
          .eos = 2},
         {.kind = EMBLA_NGRAM_LONGCAT,
          .vocab = 11,
          .orders = 8,
-         .heads = 2,
+         .rows_per_ngram = 2,
          .ratio = 3000.5,
          .eos = 2},
         {.kind = EMBLA_NGRAM_LONGCAT,
          .vocab = 11,
          .orders = 2,
-         .heads = 5,
+         .rows_per_ngram = 5,
          .ratio = 3,
          .eos = 2,
          .eos_rule = EMBLA_NGRAM_EOS_ZERO},
@@ -546,14 +546,14 @@ static void token_by_token_with_history_is_the_whole(void **state)
     random_tokens(1, LONG, tokens, barrier);
     for (size_t kind = 0; kind < SMALL; kind++) {
         embla_ngram *g = small_one(kind);
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         assert_ok(embla_ngram_rows(g, tokens, 1, LONG, NULL, whole));
         for (size_t t = 0; t < LONG; t++) {
             for (size_t i = 0; i < info.history; i++)
                 history[i] = t + i >= info.history ? tokens[t + i - info.history] : -1;
             const embla_ngram_options options = {.history = history};
             assert_ok(embla_ngram_rows(g, &tokens[t], 1, 1, &options, one));
-            same_rows(one, whole + t * info.columns, info.columns);
+            same_rows(one, whole + t * info.rows_per_token, info.rows_per_token);
         }
         embla_ngram_free(g);
     }
@@ -569,18 +569,19 @@ static void nothing_passes_a_barrier_or_a_start(void **state)
     (void)state;
     for (size_t kind = 0; kind < SMALL; kind++) {
         embla_ngram *g = small_one(kind);
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         const embla_ngram_options options = {.barrier = wall};
         assert_ok(embla_ngram_rows(g, a, 1, 8, &options, x));
         assert_ok(embla_ngram_rows(g, b, 1, 8, &options, y));
-        same_rows(x + 3 * info.columns, y + 3 * info.columns, 5 * info.columns);
+        same_rows(x + 3 * info.rows_per_token, y + 3 * info.rows_per_token,
+                  5 * info.rows_per_token);
         assert_ok(embla_ngram_rows(g, a + 3, 1, 5, NULL, y)); /* as at a start */
-        same_rows(x + 3 * info.columns, y, 5 * info.columns);
+        same_rows(x + 3 * info.rows_per_token, y, 5 * info.rows_per_token);
         int32_t history[8] = {7, 7, 7, 7, 7, 7, 7, 7}; /* neither pad nor EOS */
         if (info.history > 0) history[info.history - 1] = -1;
         const embla_ngram_options ended = {.history = history};
         assert_ok(embla_ngram_rows(g, a + 3, 1, 5, &ended, x));
-        same_rows(x, y, 5 * info.columns);
+        same_rows(x, y, 5 * info.rows_per_token);
         embla_ngram_free(g);
     }
 }
@@ -596,7 +597,7 @@ static void load_is_what_the_header_says(void **state)
     random_tokens(2, LONG, tokens, barrier);
     for (size_t kind = 0; kind < 2; kind++) { /* engram, qwen */
         embla_ngram *g = small_one(kind);
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         int64_t filler = kind == 0 ? info.pad : info.eos;
         const embla_ngram_options options = {.barrier = barrier};
         assert_ok(embla_ngram_rows(g, tokens, 1, LONG, &options, got));
@@ -607,9 +608,9 @@ static void load_is_what_the_header_says(void **state)
             for (size_t s = 1; s < (size_t)info.orders; s++) {
                 cut = cut || s > t || barrier[t - s] || (kind == 1 && tokens[t - s] == info.eos);
                 mix ^= (uint64_t)(cut ? filler : tokens[t - s]) * (uint64_t)info.multipliers[s];
-                for (size_t h = 0; h < (size_t)info.heads; h++) {
-                    size_t c = (s - 1) * (size_t)info.heads + h;
-                    assert_int_equal(got[t * info.columns + c],
+                for (size_t h = 0; h < (size_t)info.rows_per_ngram; h++) {
+                    size_t c = (s - 1) * (size_t)info.rows_per_ngram + h;
+                    assert_int_equal(got[t * info.rows_per_token + c],
                                      info.offsets[c] + (int64_t)(mix % (uint64_t)info.sizes[c]));
                 }
             }
@@ -634,19 +635,19 @@ static void a_batch_is_its_sequences_for_any_number_of_threads(void **state)
     for (size_t i = 0; i < (size_t)B * 8; i++) history[i] = (int32_t)check_below(&seed, 12) - 1;
     for (size_t kind = 0; kind < SMALL; kind++) {
         embla_ngram *g = small_one(kind);
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         for (size_t b = 0; b < B; b++) {
             const embla_ngram_options options = {
                 .history = history + b * info.history, .barrier = barrier + b * T, .threads = 1};
-            assert_ok(
-                embla_ngram_rows(g, tokens + b * T, 1, T, &options, single + b * T * info.columns));
+            assert_ok(embla_ngram_rows(g, tokens + b * T, 1, T, &options,
+                                       single + b * T * info.rows_per_token));
         }
         for (size_t i = 0; i < COUNT_OF(threads); i++) {
             const embla_ngram_options options = {
                 .history = history, .barrier = barrier, .threads = threads[i]};
             memset(got, 0x55, sizeof *got * B * T * MOST_COLUMNS);
             assert_ok(embla_ngram_rows(g, tokens, B, T, &options, got));
-            assert_memory_equal(got, single, sizeof *got * B * T * info.columns);
+            assert_memory_equal(got, single, sizeof *got * B * T * info.rows_per_token);
         }
         embla_ngram_free(g);
     }
@@ -718,13 +719,13 @@ static void remainders_are_exact_next_to_multiples(void **state)
         const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_ENGRAM,
                                           .vocab = 2,
                                           .orders = 2,
-                                          .heads = 16,
+                                          .rows_per_ngram = 16,
                                           .multipliers = multipliers,
                                           .sizes = sizes};
         embla_ngram *g = NULL;
         embla_ngram_info info;
         assert_ok(embla_ngram_new(&p, &g));
-        embla_ngram_describe(g, &info);
+        assert_ok(embla_ngram_describe(g, &info));
         assert_ok(embla_ngram_rows(g, tokens, 1, 2, NULL, rows));
         for (size_t i = 0; i < 16; i++)
             assert_int_equal(rows[16 + i] - info.offsets[i], (int64_t)(mix % (uint64_t)sizes[i]));
@@ -741,17 +742,17 @@ static void check_sums(const embla_ngram_parameters *p)
     embla_ngram *g = NULL;
     uint64_t seed = 12;
     assert_ok(embla_ngram_new(p, &g));
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     for (size_t i = 0; i < N; i++)
         tokens[i] = (int32_t)(p->vocab - 1 - (int64_t)check_below(&seed, i < 40 ? 1 : 9));
     assert_ok(embla_ngram_rows(g, tokens, 1, N, NULL, rows));
     for (size_t t = 0; t < N; t++)
-        for (size_t c = 0; c < info.columns; c++) {
+        for (size_t c = 0; c < info.rows_per_token; c++) {
             uint64_t rest = 0, size = (uint64_t)info.sizes[c];
-            size_t order = c / (size_t)info.heads + 2;
+            size_t order = c / (size_t)info.rows_per_ngram + 2;
             for (size_t s = order < t + 1 ? order : t + 1; s-- > 0;) /* Horner's way */
                 rest = (rest * (uint64_t)info.vocab + (uint64_t)tokens[t - s]) % size;
-            assert_int_equal(rows[t * info.columns + c] - info.offsets[c], (int64_t)rest);
+            assert_int_equal(rows[t * info.rows_per_token + c] - info.offsets[c], (int64_t)rest);
         }
     embla_ngram_free(g);
 }
@@ -760,13 +761,13 @@ static void sums_of_powers_are_exact_up_to_their_limit(void **state)
 {
     embla_ngram_parameters p = {.kind = EMBLA_NGRAM_LONGCAT, .orders = 8};
     (void)state;
-    p.vocab = 1 << 20, p.heads = 5, p.ratio = 4000; /* powers below 2^32 */
+    p.vocab = 1 << 20, p.rows_per_ngram = 5, p.ratio = 4000; /* powers below 2^32 */
     check_sums(&p);
-    p.heads = 3, p.ratio = 20000; /* above */
+    p.rows_per_ngram = 3, p.ratio = 20000; /* above */
     check_sums(&p);
-    p.vocab = 1 << 29, p.heads = 1; /* sums up to 2^64 */
+    p.vocab = 1 << 29, p.rows_per_ngram = 1; /* sums up to 2^64 */
     for (p.ratio = 7.5; p.ratio < 7.99; p.ratio += 0.02) check_sums(&p);
-    p.vocab = 1 << 14, p.heads = 35, p.ratio = 1, p.orders = 2;
+    p.vocab = 1 << 14, p.rows_per_ngram = 35, p.ratio = 1, p.orders = 2;
     check_sums(&p);
 }
 
@@ -815,10 +816,13 @@ typedef struct {
     embla_ngram_parameters p;
 } refusal;
 
-#define ENGRAM .kind = EMBLA_NGRAM_ENGRAM, .vocab = 100, .orders = 3, .heads = 2, .base = 50
-#define QWEN   .kind = EMBLA_NGRAM_QWEN, .vocab = 100, .orders = 3, .heads = 2, .base = 50, .eos = 1
+#define ENGRAM                                                                                     \
+    .kind = EMBLA_NGRAM_ENGRAM, .vocab = 100, .orders = 3, .rows_per_ngram = 2, .base = 50
+#define QWEN                                                                                       \
+    .kind = EMBLA_NGRAM_QWEN, .vocab = 100, .orders = 3, .rows_per_ngram = 2, .base = 50, .eos = 1
 #define LONGCAT                                                                                    \
-    .kind = EMBLA_NGRAM_LONGCAT, .vocab = 100, .orders = 3, .heads = 2, .ratio = 2, .eos = 1
+    .kind = EMBLA_NGRAM_LONGCAT, .vocab = 100, .orders = 3, .rows_per_ngram = 2, .ratio = 2,       \
+    .eos = 1
 
 /* What a case says after a macro takes the place of what the macro says. */
 #pragma GCC diagnostic push
@@ -838,8 +842,8 @@ static void every_refusal_has_its_sentence(void **state)
         {"vocab is 536870913", {ENGRAM, .vocab = 536870913}},
         {"orders is 1; it must be from 2 to 8", {ENGRAM, .orders = 1}},
         {"orders is 9", {ENGRAM, .orders = 9}},
-        {"heads is 0", {ENGRAM, .heads = 0}},
-        {"heads is 65; it must be from 1 to 64", {ENGRAM, .heads = 65}},
+        {"rows_per_ngram is 0", {ENGRAM, .rows_per_ngram = 0}},
+        {"rows_per_ngram is 65; it must be from 1 to 64", {ENGRAM, .rows_per_ngram = 65}},
         {"base is 0", {ENGRAM, .base = 0}},
         {"multiple is -1", {ENGRAM, .multiple = -1}},
         {"1099511627703 rows padded to a multiple of 1000 become 1099511628000",
@@ -863,20 +867,21 @@ static void every_refusal_has_its_sentence(void **state)
         {"multiplier 2 is 93165374109644201; it must be odd, and its product with 99",
          {ENGRAM, .multipliers = large}},
         {"multiplier 2 is -3", {ENGRAM, .multipliers = minus}},
-        {"offsets of heads are given, but their sizes are NULL", {ENGRAM, .offsets = back}},
-        {"head 1 has 0 rows", {ENGRAM, .sizes = none}},
-        {"head 2 begins at row 5, before the previous head, which begins at 10",
+        {"offsets of hashes are given, but their sizes are NULL", {ENGRAM, .offsets = back}},
+        {"hash 1 has 0 rows", {ENGRAM, .sizes = none}},
+        {"hash 2 begins at row 5, before the previous hash, which begins at 10",
          {ENGRAM, .sizes = sizes, .offsets = back}},
-        {"head 3 has rows 1099511627770 to 1099511627779",
+        {"hash 3 has rows 1099511627770 to 1099511627779",
          {ENGRAM, .sizes = sizes, .offsets = beyond}},
-        {"head 0 has rows -1", {ENGRAM, .sizes = sizes, .offsets = below}},
+        {"hash 0 has rows -1", {ENGRAM, .sizes = sizes, .offsets = below}},
         {"multipliers are given, but kind 3", {LONGCAT, .multipliers = large}},
-        {"sizes of heads are given, but kind 0",
+        {"sizes of hashes are given, but kind 0",
          {.kind = EMBLA_NGRAM_IDENTITY, .vocab = 5, .sizes = sizes}},
         {"ratio -1 times a vocabulary of 100", {LONGCAT, .ratio = -1}},
         {"ratio nan", {LONGCAT, .ratio = NAN}},
         {"ratio inf", {LONGCAT, .ratio = INFINITY}},
-        {"exceeds 2^64", {LONGCAT, .vocab = 536870912, .ratio = 16, .orders = 8, .heads = 1}},
+        {"exceeds 2^64",
+         {LONGCAT, .vocab = 536870912, .ratio = 16, .orders = 8, .rows_per_ngram = 1}},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -911,7 +916,7 @@ static void constants_that_are_given_are_taken(void **state)
                                       .offsets = offsets, .multiple = 16};
     (void)state;
     assert_ok(embla_ngram_new(&p, &g));
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     assert_int_equal(info.used, 110);
     assert_int_equal(info.rows, 112);
     same_rows(info.multipliers, multipliers, 3);
@@ -939,7 +944,7 @@ static void a_fold_is_used_and_must_be_of_the_vocabulary(void **state)
     assert_error_has("the fold has 4 different numbers, but vocab is 100");
     p.vocab = 4;
     assert_ok(embla_ngram_new(&p, &with));
-    embla_ngram_describe(with, &info);
+    assert_ok(embla_ngram_describe(with, &info));
     assert_int_equal(info.tokens, 6);
     assert_int_equal(info.vocab, 4);
     p.fold = NULL;
@@ -990,13 +995,13 @@ static void remainders_are_exact_for_every_size(void **state)
     const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_ENGRAM,
                                       .vocab = 2,
                                       .orders = 3,
-                                      .heads = 4,
+                                      .rows_per_ngram = 4,
                                       .multipliers = multipliers,
                                       .sizes = sizes};
     uint64_t seed = 3;
     (void)state;
     assert_ok(embla_ngram_new(&p, &g));
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     assert_ok(embla_ngram_rows(g, tokens, 1, 5, NULL, rows));
     for (size_t t = 0; t < 5; t++) {
         uint64_t mix = (uint64_t)tokens[t];
@@ -1014,7 +1019,7 @@ static void remainders_are_exact_for_every_size(void **state)
         const embla_ngram_parameters one = {.kind = EMBLA_NGRAM_ENGRAM,
                                             .vocab = 2,
                                             .orders = 2,
-                                            .heads = 1,
+                                            .rows_per_ngram = 1,
                                             .multipliers = any,
                                             .sizes = &size};
         const int32_t two[] = {1, 0};

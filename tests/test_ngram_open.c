@@ -15,7 +15,7 @@
 static embla_ngram_info info_of(const embla_ngram *g)
 {
     embla_ngram_info info;
-    embla_ngram_describe(g, &info);
+    assert_ok(embla_ngram_describe(g, &info));
     return info;
 }
 
@@ -25,10 +25,10 @@ static void same_hasher(const embla_ngram *a, const embla_ngram *b)
     enum { N = 300 };
     embla_ngram_info x = info_of(a), y = info_of(b);
     int32_t tokens[N];
-    int64_t *rows = malloc(2 * N * x.columns * sizeof *rows);
+    int64_t *rows = malloc(2 * N * x.rows_per_token * sizeof *rows);
     uint64_t seed = 1;
     assert_non_null(rows);
-    assert_int_equal(x.columns, y.columns);
+    assert_int_equal(x.rows_per_token, y.rows_per_token);
     assert_int_equal(x.rows, y.rows);
     assert_int_equal(x.layer, y.layer);
     assert_int_equal(x.tokens, y.tokens);
@@ -37,8 +37,8 @@ static void same_hasher(const embla_ngram *a, const embla_ngram *b)
         if (i % 7 == 3 && x.eos >= 0) tokens[i] = x.eos;
     }
     assert_ok(embla_ngram_rows(a, tokens, 1, N, NULL, rows));
-    assert_ok(embla_ngram_rows(b, tokens, 1, N, NULL, rows + N * x.columns));
-    assert_memory_equal(rows, rows + N * x.columns, N * x.columns * sizeof *rows);
+    assert_ok(embla_ngram_rows(b, tokens, 1, N, NULL, rows + N * x.rows_per_token));
+    assert_memory_equal(rows, rows + N * x.rows_per_token, N * x.rows_per_token * sizeof *rows);
     free(rows);
 }
 
@@ -105,7 +105,7 @@ static void every_known_model_is_made(void **state)
         embla_ngram_info info = info_of(g);
         assert_int_equal(info.rows, known[i].rows);
         assert_int_equal(info.tokens, known[i].tokens);
-        assert_int_equal(info.columns, known[i].columns);
+        assert_int_equal(info.rows_per_token, known[i].columns);
         assert_int_equal(info.history, known[i].history);
         assert_int_equal(info.layer, known[i].layer);
         embla_ngram_free(g);
@@ -197,7 +197,7 @@ static void deepseek_config(void **state)
             "pad is 2, which is not a token of the vocabulary of 1");
     refuses("{\"engram_vocab_size\": 100}", EMBLA_ERR_FORMAT, "'engram_max_ngram_size' is missing");
     refuses("{\"engram_vocab_size\": 100, \"engram_max_ngram_size\": 9, \"engram_num_heads\": 8}",
-            EMBLA_ERR_FORMAT, "it has orders up to 9 with 8 heads each");
+            EMBLA_ERR_FORMAT, "it has orders up to 9 with 8 rows each");
     refuses("{\"engram_vocab_size\": -5, \"engram_max_ngram_size\": 3}", EMBLA_ERR_FORMAT,
             "'engram_vocab_size' is -5");
     refuses("{\"engram_vocab_size\": 99, \"engram_max_ngram_size\": 3, \"engram_n_heads\": 2}",
@@ -254,7 +254,7 @@ static void qwen_config(void **state)
     refuses(QWEN(", \"ngram_vocab_size_base\": 20000000, \"eos_token_id\": [-5]"), EMBLA_ERR_FORMAT,
             "its EOS is not a token");
     refuses(QWEN(", \"eos_token_id\": 248044"), EMBLA_ERR_FORMAT,
-            "the sizes of its heads are missing");
+            "the sizes of its hashes are missing");
     refuses(QWEN(", \"ngram_vocab_size_base\": 20000000, \"eos_token_id\": 248320"),
             EMBLA_ERR_FORMAT, "eos is 248320, which is not a token of the vocabulary of");
 }
@@ -336,7 +336,7 @@ static void qwen_tensors_win(void **state)
     cp = opened("");
     assert_status(embla_ngram_open(cp, -1, NULL, &g), EMBLA_ERR_FORMAT);
     assert_error_has(
-        "the size of head 3 is 20000049; computed from its parameters it would be 20000047");
+        "the size of hash 3 is 20000049; computed from its parameters it would be 20000047");
     embla_checkpoint_free(cp);
     sizes[3] -= 2;
     multipliers[1] += 2;
@@ -392,7 +392,7 @@ static void longcat_config(void **state)
                      "\"eos_token_id\": [2, 3]}");
     embla_ngram *g = open_ok(cp, -1);
     assert_int_equal(info_of(g).sizes[0], 16476898);
-    assert_int_equal(info_of(g).columns, 16);
+    assert_int_equal(info_of(g).rows_per_token, 16);
     assert_int_equal(info_of(g).eos, 2);
     embla_ngram_free(g);
     g = NULL;
@@ -586,7 +586,7 @@ static void engram_gguf(void **state)
     const embla_ngram_parameters p = {.kind = EMBLA_NGRAM_ENGRAM,
                                       .vocab = 4,
                                       .orders = 3,
-                                      .heads = 2,
+                                      .rows_per_ngram = 2,
                                       .layer = 5,
                                       .pad = 2,
                                       .multipliers = multipliers + 3,

@@ -56,7 +56,7 @@ static void make_pack(table *t, size_t bundles, const embla_store_options *optio
     (void)snprintf(out->path, sizeof out->path, "%s", scratch_path(&t->s, "packed"));
     open_source(t, &source);
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = ngrams, .bundle_count = bundles, .overwrite = true};
+        .rows_per_ngram = HEADS, .bundles = ngrams, .bundle_count = bundles, .overwrite = true};
     assert_ok(embla_pack_write(source, out->path, &how, &out->report));
     embla_store_free(source);
     free(ngrams);
@@ -76,13 +76,13 @@ static int64_t read_rows(const table *t, embla_tickets *tickets, const int64_t *
     static unsigned char out[1 << 20];
     const embla_store_lookup_options raw = {.raw = true};
     const embla_ticket_request q = {.rows = rows, .count = count, .lookup = &raw, .out = out};
-    embla_tickets_stats before, after;
+    embla_tickets_info before, after;
     embla_ticket ticket;
     assert_true(count * t->row_bytes <= sizeof out);
-    assert_ok(embla_tickets_statistics(tickets, &before));
+    assert_ok(embla_tickets_describe(tickets, &before));
     assert_ok(embla_ticket_submit(tickets, &q, &ticket));
     assert_ok(embla_ticket_wait(tickets, ticket));
-    assert_ok(embla_tickets_statistics(tickets, &after));
+    assert_ok(embla_tickets_describe(tickets, &after));
     for (size_t i = 0; i < count; i++)
         assert_memory_equal(out + i * t->row_bytes, t->truth + (size_t)rows[i] * t->row_bytes,
                             t->row_bytes);
@@ -149,8 +149,8 @@ static void a_packed_row_is_one_read(void **state)
         reads += one;
     }
     assert_true(plain_reads >= 2 * reads);
-    embla_tickets_stats stats;
-    assert_ok(embla_tickets_statistics(tickets, &stats));
+    embla_tickets_info stats;
+    assert_ok(embla_tickets_describe(tickets, &stats));
     assert_int_equal(stats.bytes_read, 4096 * reads); /* none crosses a page */
     embla_tickets_free(plain);
     embla_tickets_free(tickets);
@@ -191,7 +191,7 @@ static void a_bundle_is_one_read(void **state)
             const embla_store_options options = {.placement = EMBLA_PLACEMENT_DIRECT,
                                                  .reader = readers[k]};
             embla_tickets *tickets = NULL;
-            embla_tickets_stats stats;
+            embla_tickets_info stats;
             int64_t rows[4 * HEADS];
             table t;
             packed p;
@@ -203,7 +203,7 @@ static void a_bundle_is_one_read(void **state)
                 make_ngram(i, rows);
                 assert_int_equal(read_rows(&t, tickets, rows, HEADS), 1);
             }
-            assert_ok(embla_tickets_statistics(tickets, &stats));
+            assert_ok(embla_tickets_describe(tickets, &stats));
             assert_int_equal(stats.bundled, (BUNDLES + 6) / 7 * HEADS);
             /* one n-gram has no bundle, one is in another order, and the last is not whole */
             make_ngram(BUNDLES + 5, rows);
@@ -223,11 +223,12 @@ static void a_bundle_is_one_read(void **state)
 /* A part of a row from a bundle, decoded. */
 static void parts_of_rows_come_from_bundles(void **state)
 {
-    const embla_store_lookup_options part = {.heads = HEADS, .first = 64, .columns = 96};
+    const embla_store_lookup_options part = {
+        .rows_per_token = HEADS, .first_column = 64, .columns = 96};
     static float wanted[HEADS * 96], out[HEADS * 96];
     embla_store *source = NULL;
     embla_tickets *tickets = NULL;
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     embla_ticket ticket;
     int64_t rows[HEADS];
     table t;
@@ -243,7 +244,7 @@ static void parts_of_rows_come_from_bundles(void **state)
     assert_ok(embla_ticket_submit(tickets, &q, &ticket));
     assert_ok(embla_ticket_wait(tickets, ticket));
     assert_memory_equal(out, wanted, sizeof out);
-    assert_ok(embla_tickets_statistics(tickets, &stats));
+    assert_ok(embla_tickets_describe(tickets, &stats));
     assert_true(stats.reads == 1 && stats.bundled == HEADS);
     embla_tickets_free(tickets);
     embla_store_free(source);
@@ -381,9 +382,9 @@ static void existing_files_are_not_replaced(void **state)
     assert_status(embla_pack_write(source, p.path, &how, NULL), EMBLA_ERR_ARGUMENT);
     const int64_t wrong[HEADS] = {0, 1, 2, ROWS};
     embla_pack_options bundles = {
-        .heads = HEADS, .bundles = wrong, .bundle_count = 1, .overwrite = true};
+        .rows_per_ngram = HEADS, .bundles = wrong, .bundle_count = 1, .overwrite = true};
     assert_status(embla_pack_write(source, p.path, &bundles, NULL), EMBLA_ERR_RANGE);
-    bundles.heads = 33;
+    bundles.rows_per_ngram = 33;
     assert_status(embla_pack_write(source, p.path, &bundles, NULL), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_store_view(&t.format, 1, row, sizeof row, 0, &view));
     assert_status(embla_pack_write(view, p.path, &how, NULL), EMBLA_ERR_UNSUPPORTED);
@@ -450,7 +451,7 @@ static void failures_leave_nothing(void **state)
 {
     int64_t ngrams[20 * HEADS];
     const embla_pack_options how = {
-        .heads = HEADS, .bundles = ngrams, .bundle_count = 20, .overwrite = true};
+        .rows_per_ngram = HEADS, .bundles = ngrams, .bundle_count = 20, .overwrite = true};
     size_t live, files, failed = 0;
     embla_store *source = NULL;
     char path[SCRATCH_PATH];
@@ -493,14 +494,14 @@ static void a_pack_has_its_hasher(void **state)
         {.kind = EMBLA_NGRAM_QWEN,
          .vocab = 500,
          .orders = 3,
-         .heads = 8,
+         .rows_per_ngram = 8,
          .base = 150,
          .eos = 3,
          .seed = 1234},
         {.kind = EMBLA_NGRAM_ENGRAM,
          .vocab = 4,
          .orders = 3,
-         .heads = 4,
+         .rows_per_ngram = 4,
          .base = 100,
          .layer = 5,
          .pad = 2,
@@ -508,14 +509,14 @@ static void a_pack_has_its_hasher(void **state)
         {.kind = EMBLA_NGRAM_LONGCAT,
          .vocab = 90,
          .orders = 3,
-         .heads = 4,
+         .rows_per_ngram = 4,
          .ratio = 4,
          .eos = 7,
          .eos_rule = EMBLA_NGRAM_EOS_ZERO},
         {.kind = EMBLA_NGRAM_LONGCAT,
          .vocab = 90,
          .orders = 3,
-         .heads = 4,
+         .rows_per_ngram = 4,
          .ratio = 4,
          .eos = 7,
          .eos_rule = EMBLA_NGRAM_EOS_IGNORED},
@@ -537,14 +538,15 @@ static void a_pack_has_its_hasher(void **state)
         assert_ok(embla_pack_write(source, path, &how, NULL));
         assert_ok(embla_checkpoint_open(scratch_path(&t.s, "hashed"), NULL, &cp));
         assert_ok(embla_ngram_open(cp, -1, NULL, &found));
-        embla_ngram_describe(ngram, &a);
-        embla_ngram_describe(found, &b);
-        assert_true(a.rows == b.rows && a.columns == b.columns && a.eos_rule == b.eos_rule &&
-                    a.tokens == b.tokens && a.kind == b.kind && a.history == b.history);
+        assert_ok(embla_ngram_describe(ngram, &a));
+        assert_ok(embla_ngram_describe(found, &b));
+        assert_true(a.rows == b.rows && a.rows_per_token == b.rows_per_token &&
+                    a.eos_rule == b.eos_rule && a.tokens == b.tokens && a.kind == b.kind &&
+                    a.history == b.history);
         if (k != 0) assert_int_equal(a.layer, b.layer);
         assert_ok(embla_ngram_rows(ngram, tokens, 1, 6, NULL, rows[0]));
         assert_ok(embla_ngram_rows(found, tokens, 1, 6, NULL, rows[1]));
-        assert_memory_equal(rows[0], rows[1], 6 * a.columns * sizeof rows[0][0]);
+        assert_memory_equal(rows[0], rows[1], 6 * a.rows_per_token * sizeof rows[0][0]);
         embla_ngram_free(found);
         embla_ngram_free(ngram);
         embla_checkpoint_free(cp);
@@ -568,11 +570,11 @@ static void hot_ngrams_are_found_together(void **state)
     make_pack(&t, BUNDLES, &direct, &p);
     for (size_t k = 0; k < COUNT_OF(budgets); k++) {
         embla_tickets *tickets = NULL;
-        embla_tickets_stats stats;
+        embla_tickets_info stats;
         const embla_tickets_options options = {
-            .hot_bytes = budgets[k], .hot_heads = HEADS, .hot_file = p.path};
+            .hot_bytes = budgets[k], .hot_rows_per_ngram = HEADS, .hot_file = p.path};
         assert_ok(embla_tickets_new(p.store, &options, &tickets));
-        assert_ok(embla_tickets_statistics(tickets, &stats));
+        assert_ok(embla_tickets_describe(tickets, &stats));
         assert_true(stats.hot_bytes <= (int64_t)budgets[k]);
         int64_t fixed = stats.hot_rows;
         assert_true(fixed > 0 && fixed % HEADS == 0 && fixed < BUNDLES * HEADS);
@@ -580,7 +582,7 @@ static void hot_ngrams_are_found_together(void **state)
             make_ngram(i, rows);
             assert_int_equal(read_rows(&t, tickets, rows, HEADS), 0);
         }
-        assert_ok(embla_tickets_statistics(tickets, &stats));
+        assert_ok(embla_tickets_describe(tickets, &stats));
         assert_true(stats.hot == fixed && stats.hot_fixed == fixed);
         make_ngram(0, rows); /* an n-gram that differs in one row is another one */
         rows[HEADS - 1] = (rows[HEADS - 1] + 1) % ROWS;
@@ -588,17 +590,18 @@ static void hot_ngrams_are_found_together(void **state)
         make_ngram(BUNDLES + 1, rows); /* not in the fixed set: read once, then kept */
         assert_true(read_rows(&t, tickets, rows, HEADS) > 1);
         assert_int_equal(read_rows(&t, tickets, rows, HEADS), 0);
-        assert_ok(embla_tickets_statistics(tickets, &stats));
+        assert_ok(embla_tickets_describe(tickets, &stats));
         assert_true(stats.hot == fixed + HEADS && stats.hot_fixed == fixed);
         for (uint64_t i = 0; i < 300; i++) { /* more than fit */
             make_ngram(1000 + i, rows);
             (void)read_rows(&t, tickets, rows, HEADS);
         }
-        assert_ok(embla_tickets_statistics(tickets, &stats));
+        assert_ok(embla_tickets_describe(tickets, &stats));
         assert_true(stats.hot_bytes <= (int64_t)budgets[k] && stats.hot_rows % HEADS == 0);
         embla_tickets_free(tickets);
     }
-    const embla_tickets_options wrong = {.hot_bytes = 1 << 20, .hot_heads = 3, .hot_file = p.path};
+    const embla_tickets_options wrong = {
+        .hot_bytes = 1 << 20, .hot_rows_per_ngram = 3, .hot_file = p.path};
     embla_tickets *tickets = NULL;
     assert_status(embla_tickets_new(p.store, &wrong, &tickets), EMBLA_ERR_SHAPE);
     close_pack(&p);
@@ -612,7 +615,7 @@ static void frequent_ngrams_come_first(void **state)
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
                                                .vocab = 500,
                                                .orders = 3,
-                                               .heads = 4,
+                                               .rows_per_ngram = 4,
                                                .base = 200,
                                                .eos = 3,
                                                .seed = 1234};
@@ -625,7 +628,7 @@ static void frequent_ngrams_come_first(void **state)
     assert_ok(embla_ngram_new(&parameters, &ngram));
     assert_ok(embla_ngram_rows(ngram, tokens, 1, COUNT_OF(tokens), NULL, rows));
     const embla_frequent_options options = {
-        .ngram = ngram, .tokens = tokens, .length = COUNT_OF(tokens), .most = 2};
+        .ngram = ngram, .tokens = tokens, .length = COUNT_OF(tokens), .max_ngrams = 2};
     assert_ok(embla_frequent_new(&options, &frequent));
     const int64_t *found = embla_frequent_rows(frequent, &count, &heads);
     assert_true(count == 4 && heads == 4);
@@ -633,12 +636,12 @@ static void frequent_ngrams_come_first(void **state)
     assert_memory_equal(found + 4, rows + 2 * 8, 4 * sizeof *rows);     /* 8 9: twice */
     assert_memory_equal(found + 8, rows + 2 * 8 + 4, 4 * sizeof *rows); /* 7 8 9: twice */
     embla_frequent_free(frequent);
-    const embla_frequent_options nothing = {.ngram = ngram, .most = 2};
+    const embla_frequent_options nothing = {.ngram = ngram, .max_ngrams = 2};
     assert_ok(embla_frequent_new(&nothing, &frequent));
     (void)embla_frequent_rows(frequent, &count, NULL);
     assert_int_equal(count, 0);
     embla_frequent_free(frequent);
-    assert_status(embla_frequent_new(&(embla_frequent_options){.most = 1}, &frequent),
+    assert_status(embla_frequent_new(&(embla_frequent_options){.max_ngrams = 1}, &frequent),
                   EMBLA_ERR_ARGUMENT);
     embla_ngram_free(ngram);
 }
@@ -664,7 +667,7 @@ static void a_file_without_tensors_is_no_list(void **state)
     const embla_tickets_options hot = {.hot_bytes = 1 << 20, .hot_file = path};
     assert_status(embla_tickets_new(source, &hot, &tickets), EMBLA_ERR_FORMAT);
     assert_error_has("words.gguf has format gguf; a list of rows is an npy file");
-    const embla_frequent_options trace = {.most = 1, .heads = HEADS, .trace = path};
+    const embla_frequent_options trace = {.max_ngrams = 1, .rows_per_ngram = HEADS, .trace = path};
     assert_status(embla_frequent_new(&trace, &frequent), EMBLA_ERR_FORMAT);
     assert_error_has("words.gguf has format gguf; a trace is an npy file");
     embla_store_free(source);

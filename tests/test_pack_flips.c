@@ -31,7 +31,7 @@ static embla_ngram *make_hasher(const embla_fold *fold, int64_t base)
     const embla_ngram_parameters engram = {.kind = EMBLA_NGRAM_ENGRAM,
                                            .vocab = 4,
                                            .orders = 3,
-                                           .heads = HEADS,
+                                           .rows_per_ngram = HEADS,
                                            .base = base,
                                            .layer = 5,
                                            .pad = 2,
@@ -53,8 +53,11 @@ static void make_full(full_pack *p)
     (void)snprintf(p->path, sizeof p->path, "%s", scratch_path(&p->t.s, "packed"));
     assert_ok(
         embla_store_open_extents(&p->t.format, p->t.extents, p->t.count, &direct, &p->source));
-    const embla_pack_options how = {
-        .name = "t", .ngram = p->ngram, .heads = HEADS, .bundles = bundles, .bundle_count = 6};
+    const embla_pack_options how = {.name = "t",
+                                    .ngram = p->ngram,
+                                    .rows_per_ngram = HEADS,
+                                    .bundles = bundles,
+                                    .bundle_count = 6};
     assert_ok(embla_pack_write(p->source, p->path, &how, NULL));
 }
 
@@ -99,11 +102,11 @@ static embla_status ask_hasher(const embla_checkpoint *cp, answers *out)
     embla_ngram_info info;
     int32_t tokens[TOKENS];
     EMBLA_TRY(embla_ngram_open(cp, -1, NULL, &ngram));
-    embla_ngram_describe(ngram, &info);
+    assert_ok(embla_ngram_describe(ngram, &info));
     out->layer = info.layer;
     out->history = (int64_t)info.history;
     for (int32_t i = 0; i < TOKENS; i++) tokens[i] = (i * 5 + i / 6) % 6;
-    embla_status status = info.columns == COLUMNS
+    embla_status status = info.rows_per_token == COLUMNS
                               ? embla_ngram_rows(ngram, tokens, 1, TOKENS, NULL, out->rows)
                               : EMBLA_OK;
     embla_ngram_free(ngram);

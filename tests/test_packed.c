@@ -168,7 +168,7 @@ static embla_status read_fold(const place *p)
 
 static embla_status count_trace(const place *p)
 {
-    const embla_frequent_options options = {.trace = p->path, .heads = 1, .most = 1};
+    const embla_frequent_options options = {.trace = p->path, .rows_per_ngram = 1, .max_ngrams = 1};
     embla_frequent *out = NULL;
     return embla_frequent_new(&options, &out);
 }

@@ -20,7 +20,8 @@ static const embla_store_options kinds[KINDS] = {
     {.placement = EMBLA_PLACEMENT_RAM},
     {.placement = EMBLA_PLACEMENT_MAPPED},
 };
-static const embla_tickets_options small = {.bytes = 150000, .count = 18, .hot_bytes = 40000};
+static const embla_tickets_options small = {
+    .max_bytes = 150000, .max_tickets = 18, .hot_bytes = 40000};
 static const embla_store_lookup_options raw = {.raw = true};
 
 /* Two versions of one table: every byte differs. */
@@ -413,7 +414,7 @@ static void many_threads_may_do_anything(void **state)
     for (int kind = 0; kind < 4; kind++) {
         worker workers[THREADS];
         worker all = {0};
-        embla_tickets_stats stats;
+        embla_tickets_info stats;
         open_swap(kind);
         for (size_t i = 0; i < THREADS; i++) {
             workers[i] = (worker){.seed = i + 100 * (uint64_t)kind, .operations = operations};
@@ -429,8 +430,8 @@ static void many_threads_may_do_anything(void **state)
         assert_true(all.submitted > 0 && all.cancelled > 0 && all.reloads > 0);
         const embla_swap_version *v = embla_swap_acquire(o.swap);
         assert_int_equal(v->number, 1 + all.reloads);
-        assert_ok(embla_tickets_statistics(v->tickets, &stats));
-        assert_true(stats.in_flight_most <= 150000);
+        assert_ok(embla_tickets_describe(v->tickets, &stats));
+        assert_true(stats.in_flight_max <= 150000);
         embla_swap_release(o.swap, v);
         close_swap();
     }

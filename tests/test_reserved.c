@@ -205,19 +205,19 @@ static void texts_refuse_them(void **state)
     static const char words[] = "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"a\","
                                 "\"vocab\":{\"a\":0}}}";
     embla_tokenizer *tokenizer = NULL;
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     embla_encoder *encoder = NULL;
     const char *const texts[1] = {"a"};
     const size_t lengths[1] = {1};
     (void)state;
     assert_ok(embla_tokenizer_open_bytes(words, sizeof words - 1, "words", &tokenizer));
-    assert_ok(embla_encoding_new(tokenizer, &encoding));
+    assert_ok(embla_tokenized_new(tokenizer, &encoding));
     REFUSED(embla_tokenize_options, embla_tokenize(encoding, "a", 1, &options));
     REFUSED(embla_tokenize_options, embla_tokenize_pair(encoding, "a", 1, "a", 1, &options));
     REFUSED(embla_tokenize_options, embla_tokenize_batch(encoding, texts, lengths, 1, &options));
     REFUSED(embla_encoder_options, embla_encoder_open("none", &options, &encoder));
     assert_null(encoder);
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
     embla_tokenizer_free(tokenizer);
 }
 

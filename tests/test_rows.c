@@ -139,7 +139,7 @@ static size_t group_of(const embla_row_format *format)
 
 static size_t columns_of(const table *t, const embla_store_lookup_options *o)
 {
-    return o->columns ? o->columns : t->format.dim - o->first;
+    return o->columns ? o->columns : t->format.dim - o->first_column;
 }
 
 static size_t vector_bytes(const table *t, const embla_store_lookup_options *o)
@@ -148,7 +148,7 @@ static size_t vector_bytes(const table *t, const embla_store_lookup_options *o)
     embla_row_part part;
     if (o->raw) {
         assert_ok(embla_row_of(&t->format, &row));
-        assert_ok(embla_row_part_of(&row, o->first, o->columns, &part));
+        assert_ok(embla_row_part_of(&row, o->first_column, o->columns, &part));
         return part.bytes;
     }
     return columns_of(t, o) * (o->out_dtype == EMBLA_F32 || o->out_dtype == 0 ? 4 : 2);
@@ -165,7 +165,7 @@ static void oracle_raw(const table *t, const question *q, size_t i, char *out)
     embla_row row;
     embla_row_part part;
     assert_ok(embla_row_of(&t->format, &row));
-    assert_ok(embla_row_part_of(&row, q->options.first, q->options.columns, &part));
+    assert_ok(embla_row_part_of(&row, q->options.first_column, q->options.columns, &part));
     const unsigned char *in = t->data + (size_t)q->rows[i] * t->stride;
     memcpy(out, in + part.code_at, part.code_bytes);
     memcpy(out + part.code_bytes, in + row.code_bytes + part.scale_at, part.scale_bytes);
@@ -185,7 +185,7 @@ static void oracle_vector(const table *t, const question *q, size_t token, size_
     assert_non_null(x);
     for (size_t h = from; h < to; h++) {
         int64_t row = q->rows[token * q->heads + h];
-        const float *y = t->decoded + (size_t)row * t->format.dim + o->first;
+        const float *y = t->decoded + (size_t)row * t->format.dim + o->first_column;
         for (size_t i = 0; i < n; i++) x[i] = h == from ? y[i] : x[i] + y[i];
     }
     for (size_t i = 0; i < n && arithmetic(o) && o->scale != 0.0f; i++) x[i] *= o->scale;
@@ -253,13 +253,13 @@ static void draw_layout(question *q, uint64_t *seed)
         break;
     case 2: /* each vector apart; of a sum there is one */
         if (o->sum) break;
-        o->head_stride = q->head_stride = v + pad;
+        o->row_stride = q->head_stride = v + pad;
         q->token_stride = q->vectors * q->head_stride;
         break;
     default: /* head-major */
         if (o->sum || q->tokens == 0) break;
         o->token_stride = q->token_stride = v + pad;
-        o->head_stride = q->head_stride = q->tokens * q->token_stride + pad;
+        o->row_stride = q->head_stride = q->tokens * q->token_stride + pad;
         if (q->vectors == 1) q->head_stride = q->token_stride;
         break;
     }
@@ -276,7 +276,7 @@ static void draw(const table *t, question *q, uint64_t *seed, bool large)
     size_t group = group_of(&t->format), groups = (t->format.dim + group - 1) / group;
     q->tokens = large ? 90 : check_below(seed, t->format.dim > 4096 ? 5 : 40);
     q->count = q->tokens * q->heads;
-    o->heads = q->heads == 1 && check_below(seed, 2) ? 0 : q->heads;
+    o->rows_per_token = q->heads == 1 && check_below(seed, 2) ? 0 : q->heads;
     o->threads = threads[check_below(seed, 4)];
     o->raw = check_below(seed, 4) == 0;
     o->sum = !o->raw && check_below(seed, 3) == 0;
@@ -284,9 +284,10 @@ static void draw(const table *t, question *q, uint64_t *seed, bool large)
     o->out_dtype = o->raw ? (embla_dtype)99 : dtypes[check_below(seed, 4)];
     if (check_below(seed, 2)) {
         size_t first = check_below(seed, groups), n = 1 + check_below(seed, groups - first);
-        o->first = first * group;
+        o->first_column = first * group;
         o->columns = check_below(seed, 3) == 0 ? 0 : n * group;
-        if (o->first + o->columns > t->format.dim) o->columns = t->format.dim - o->first;
+        if (o->first_column + o->columns > t->format.dim)
+            o->columns = t->format.dim - o->first_column;
     }
     q->vectors = o->sum ? 1 : q->heads;
     q->vector_bytes = vector_bytes(t, o);
@@ -309,11 +310,11 @@ static void ask(const table *t, const embla_store *store, const question *q)
     assert_ok(embla_store_lookup(store, q->rows, q->count, &q->options, got.bytes));
     const embla_store_lookup_options *o = &q->options;
     if (!same(q, got.bytes, want.bytes))
-        fail_msg("%s dim %zu: heads %zu of %zu tokens, first %zu columns %zu, dtype %d, scale %g, "
+        fail_msg("%s dim %zu: %zu rows of %zu tokens, first %zu columns %zu, dtype %d, scale %g, "
                  "strides %zu %zu, %d threads%s%s",
-                 embla_dtype_name(t->format.dtype), t->format.dim, q->heads, q->tokens, o->first,
-                 o->columns, (int)o->out_dtype, (double)o->scale, o->token_stride, o->head_stride,
-                 o->threads, o->sum ? ", sum" : "", o->raw ? ", raw" : "");
+                 embla_dtype_name(t->format.dtype), t->format.dim, q->heads, q->tokens,
+                 o->first_column, o->columns, (int)o->out_dtype, (double)o->scale, o->token_stride,
+                 o->row_stride, o->threads, o->sum ? ", sum" : "", o->raw ? ", raw" : "");
     check_guards(&got);
     check_guard_free(&got);
     check_guard_free(&want);
@@ -384,7 +385,8 @@ static void large_results_are_right(void **state)
             embla_store *store = table_view(&t);
             size_t tokens = t.format.dim < 100 ? 3000 : 900;
             q = (question){.tokens = tokens, .heads = 16, .count = tokens * 16, .vectors = 16};
-            q.options = (embla_store_lookup_options){.heads = 16, .scale = pass < 2 ? 0.0f : 2.0f};
+            q.options =
+                (embla_store_lookup_options){.rows_per_token = 16, .scale = pass < 2 ? 0.0f : 2.0f};
             q.options.threads = 1 + pass % 3;
             q.options.out_dtype = pass >= 4 ? EMBLA_BF16 : EMBLA_F32;
             q.vector_bytes = q.head_stride = vector_bytes(&t, &q.options);
@@ -415,7 +417,7 @@ static void one_row_for_all_and_all_rows_for_one(void **state)
         q.bytes = 40 * q.vector_bytes;
         ask(&t, store, &q);
         q.tokens = 1; /* all of them one token, added */
-        q.options.heads = q.heads = 40;
+        q.options.rows_per_token = q.heads = 40;
         q.options.sum = true;
         q.bytes = q.vector_bytes;
         ask(&t, store, &q);
@@ -434,7 +436,7 @@ static void sums_are_in_order_and_scaled_at_the_end(void **state)
         float sum;
     } orders[] = {{{0, 1, 2}, 1.0f}, {{0, 2, 1}, 0.0f}, {{2, 0, 1}, 0.0f}, {{1, 0, 2}, 1.0f}};
     const embla_row_format format = {.dim = 1, .dtype = EMBLA_F32};
-    embla_store_lookup_options options = {.heads = 3, .sum = true};
+    embla_store_lookup_options options = {.rows_per_token = 3, .sum = true};
     embla_store *store = NULL;
     (void)state;
     assert_ok(embla_store_view(&format, 3, numbers, sizeof numbers, 0, &store));
@@ -463,7 +465,10 @@ static void what_cannot_be_is_refused(void **state)
 {
     static const refusal refusals[] = {
         {{.threads = -1}, 6, EMBLA_ERR_ARGUMENT, "threads is -1"},
-        {{.heads = 4}, 6, EMBLA_ERR_SHAPE, "6 row numbers cannot be divided into tokens with 4"},
+        {{.rows_per_token = 4},
+         6,
+         EMBLA_ERR_SHAPE,
+         "6 row numbers cannot be divided into tokens with 4"},
         {{.raw = true, .sum = true}, 6, EMBLA_ERR_ARGUMENT, "stored bytes cannot be added"},
         {{.raw = true, .scale = 2.0f},
          6,
@@ -476,24 +481,33 @@ static void what_cannot_be_is_refused(void **state)
          EMBLA_ERR_UNSUPPORTED,
          "out_dtype is q8_0 (8); a lookup writes f32"},
         {{.out_dtype = (embla_dtype)99}, 6, EMBLA_ERR_UNSUPPORTED, "out_dtype is unknown (99)"},
-        {{.first = 16}, 6, EMBLA_ERR_SHAPE, ""},
-        {{.first = 32, .columns = 33}, 6, EMBLA_ERR_SHAPE, ""},
-        {{.first = 256}, 6, EMBLA_ERR_RANGE, ""},
+        {{.first_column = 16}, 6, EMBLA_ERR_SHAPE, ""},
+        {{.first_column = 32, .columns = 33}, 6, EMBLA_ERR_SHAPE, ""},
+        {{.first_column = 256}, 6, EMBLA_ERR_RANGE, ""},
         {{.columns = 288}, 6, EMBLA_ERR_RANGE, ""},
         {{.token_stride = 1023},
          6,
          EMBLA_ERR_SHAPE,
          "stride is 1023 bytes, less than a vector's 1024"},
-        {{.heads = 2, .head_stride = 1020}, 6, EMBLA_ERR_SHAPE, "head stride is 1020 bytes"},
-        {{.heads = 2, .sum = true, .head_stride = 2048},
+        {{.rows_per_token = 2, .row_stride = 1020}, 6, EMBLA_ERR_SHAPE, "row stride is 1020 bytes"},
+        {{.rows_per_token = 2, .sum = true, .row_stride = 2048},
          6,
          EMBLA_ERR_ARGUMENT,
          "a sum has one vector"},
-        {{.heads = 2, .token_stride = 2047}, 6, EMBLA_ERR_SHAPE, "3 tokens of 2"},
-        {{.heads = 2, .token_stride = 1024, .head_stride = 3071}, 6, EMBLA_ERR_SHAPE, "overlap"},
-        {{.heads = 2, .token_stride = 1500, .head_stride = 1500}, 6, EMBLA_ERR_SHAPE, "overlap"},
+        {{.rows_per_token = 2, .token_stride = 2047}, 6, EMBLA_ERR_SHAPE, "3 tokens of 2"},
+        {{.rows_per_token = 2, .token_stride = 1024, .row_stride = 3071},
+         6,
+         EMBLA_ERR_SHAPE,
+         "overlap"},
+        {{.rows_per_token = 2, .token_stride = 1500, .row_stride = 1500},
+         6,
+         EMBLA_ERR_SHAPE,
+         "overlap"},
         {{.token_stride = SIZE_MAX / 2}, 6, EMBLA_ERR_ARGUMENT, "do not fit in memory"},
-        {{.heads = 2, .head_stride = SIZE_MAX - 5}, 6, EMBLA_ERR_ARGUMENT, "do not fit in memory"},
+        {{.rows_per_token = 2, .row_stride = SIZE_MAX - 5},
+         6,
+         EMBLA_ERR_ARGUMENT,
+         "do not fit in memory"},
     };
     table t;
     check_guarded out = check_guard(6 * 1024, 0);
@@ -564,14 +578,14 @@ static void strides_that_do_not_matter_are_free(void **state)
     embla_store *store = table_view(&t);
     size_t v = 640;
     question one = {.tokens = 4, .heads = 1, .count = 4, .vectors = 1, .rows = rows};
-    one.options = (embla_store_lookup_options){.token_stride = v + 8, .head_stride = 2 * v};
+    one.options = (embla_store_lookup_options){.token_stride = v + 8, .row_stride = 2 * v};
     one.vector_bytes = v;
     one.token_stride = one.head_stride = v + 8;
     one.bytes = 3 * (v + 8) + v;
     ask(&t, store, &one); /* one head: its stride is not looked at */
     question token = {.tokens = 1, .heads = 4, .count = 4, .vectors = 4, .rows = rows};
     token.options =
-        (embla_store_lookup_options){.heads = 4, .token_stride = v, .head_stride = v + 4};
+        (embla_store_lookup_options){.rows_per_token = 4, .token_stride = v, .row_stride = v + 4};
     token.vector_bytes = token.token_stride = v;
     token.head_stride = v + 4;
     token.bytes = 3 * (v + 4) + v;

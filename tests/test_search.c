@@ -23,7 +23,7 @@ typedef struct {
     scratch s;
     char model[SCRATCH_PATH], corpus[SCRATCH_PATH], fit[SCRATCH_PATH], index[SCRATCH_PATH];
     embla_encoder *encoder;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
 } place;
 
 static void put(const char *path, const char *text)
@@ -66,12 +66,12 @@ static void open_model(place *p, const char *fit)
 {
     const embla_encoder_options options = {.fit = fit};
     assert_ok(embla_encoder_open(p->model, &options, &p->encoder));
-    assert_ok(embla_encoding_new(embla_encoder_tokenizer(p->encoder), &p->encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(p->encoder), &p->encoding));
 }
 
 static void close_model(place *p)
 {
-    embla_encoding_free(p->encoding);
+    embla_tokenized_free(p->encoding);
     embla_encoder_free(p->encoder);
     p->encoding = NULL;
     p->encoder = NULL;
@@ -157,7 +157,7 @@ static double weight_of(place *p, const char *word)
 {
     float plain[DIM], weighted[DIM];
     embla_encoder *all = p->encoder;
-    embla_encoding *memory = p->encoding;
+    embla_tokenized *memory = p->encoding;
     encode(p, word, plain);
     open_model(p, p->fit);
     encode(p, word, weighted);
@@ -483,7 +483,7 @@ static embla_status use_all(const place *p)
 {
     const embla_encoder_options options = {.fit = p->fit};
     embla_encoder *plain = NULL, *fitted = NULL;
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     embla_index *index = NULL, *stored = NULL;
     embla_neighbour found;
     embla_eval_part part;
@@ -498,7 +498,8 @@ static embla_status use_all(const place *p)
     if (status == EMBLA_OK) status = embla_index_new(fitted, p->corpus, NULL, &index);
     if (status == EMBLA_OK) status = embla_index_write(index, p->index);
     if (status == EMBLA_OK) status = embla_index_open(p->index, fitted, p->corpus, &stored);
-    if (status == EMBLA_OK) status = embla_encoding_new(embla_encoder_tokenizer(fitted), &encoding);
+    if (status == EMBLA_OK)
+        status = embla_tokenized_new(embla_encoder_tokenizer(fitted), &encoding);
     if (status == EMBLA_OK)
         status = embla_index_search(stored, encoding, &text, &length, 1, 1, NULL, &found, NULL);
     if (status == EMBLA_OK)
@@ -506,7 +507,7 @@ static embla_status use_all(const place *p)
                                     &(embla_search_options){.distinct = true}, &found, NULL);
     embla_index_free(stored);
     embla_index_free(index);
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
     embla_encoder_free(fitted);
     embla_encoder_free(plain);
     return status;

@@ -68,13 +68,13 @@ static void every_status_has_a_name_of_its_own(void **state)
 {
     (void)state;
     for (int i = EMBLA_OK; i <= EMBLA_ERR_BUSY; i++) {
-        assert_string_not_equal(embla_status_name((embla_status)i), "unknown");
+        assert_non_null(embla_status_name((embla_status)i));
         for (int j = EMBLA_OK; j < i; j++)
             assert_string_not_equal(embla_status_name((embla_status)i),
                                     embla_status_name((embla_status)j));
     }
-    assert_string_equal(embla_status_name((embla_status)(EMBLA_ERR_BUSY + 1)), "unknown");
-    assert_string_equal(embla_status_name((embla_status)-1), "unknown");
+    assert_null(embla_status_name((embla_status)(EMBLA_ERR_BUSY + 1)));
+    assert_null(embla_status_name((embla_status)-1));
 }
 
 static embla_status stops_at_the_first_failure(int *reached)

@@ -42,11 +42,11 @@ static void random_rows(const table *t, uint64_t *seed, int64_t *rows, size_t co
 
 static const embla_store_lookup_options ways[] = {
     {.raw = true},
-    {.heads = 4},
-    {.heads = 8, .sum = true},
-    {.heads = 2, .out_dtype = EMBLA_BF16, .scale = 0.5f},
-    {.first = 32, .columns = 64, .out_dtype = EMBLA_F16},
-    {.heads = 2, .token_stride = 4096, .head_stride = 1536},
+    {.rows_per_token = 4},
+    {.rows_per_token = 8, .sum = true},
+    {.rows_per_token = 2, .out_dtype = EMBLA_BF16, .scale = 0.5f},
+    {.first_column = 32, .columns = 64, .out_dtype = EMBLA_F16},
+    {.rows_per_token = 2, .token_stride = 4096, .row_stride = 1536},
 };
 
 static void tickets_return_what_a_lookup_returns(void **state)
@@ -96,7 +96,7 @@ static void tokens_and_their_history_select_the_rows(void **state)
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
                                                .vocab = 500,
                                                .orders = 3,
-                                               .heads = 4,
+                                               .rows_per_ngram = 4,
                                                .base = 200,
                                                .eos = 3,
                                                .seed = 1234};
@@ -111,8 +111,8 @@ static void tokens_and_their_history_select_the_rows(void **state)
     table t;
     (void)state;
     assert_ok(embla_ngram_new(&parameters, &ngram));
-    embla_ngram_describe(ngram, &info);
-    assert_true(info.columns == 8 && info.rows <= ROWS);
+    assert_ok(embla_ngram_describe(ngram, &info));
+    assert_true(info.rows_per_token == 8 && info.rows <= ROWS);
     make(&t, 0, ROWS);
     assert_true(open_kind(&t, 0, &store));
     assert_ok(embla_tickets_new(store, NULL, &tickets));
@@ -128,8 +128,8 @@ static void tokens_and_their_history_select_the_rows(void **state)
     q.tokens = wrong;
     q.length = 1;
     assert_status(embla_ticket_submit(tickets, &q, &ticket), EMBLA_ERR_RANGE);
-    embla_tickets_stats stats;
-    assert_ok(embla_tickets_statistics(tickets, &stats));
+    embla_tickets_info stats;
+    assert_ok(embla_tickets_describe(tickets, &stats));
     assert_int_equal(stats.tokens, TOKENS);
     assert_int_equal(stats.asked, TOKENS * 8);
     assert_int_equal(stats.in_flight, 0);
@@ -214,7 +214,7 @@ static void a_ticket_that_has_ended_is_gone(void **state)
 
 static void a_cancelled_ticket_writes_nothing(void **state)
 {
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
         open_tickets(0, kind, NULL);
@@ -231,7 +231,7 @@ static void a_cancelled_ticket_writes_nothing(void **state)
             (void)poll(NULL, 0, 1);
             check_marks(o.out, o.out + sizeof o.out);
         }
-        assert_ok(embla_tickets_statistics(o.tickets, &stats));
+        assert_ok(embla_tickets_describe(o.tickets, &stats));
         assert_int_equal(stats.cancelled, 60);
         close_tickets();
     }
@@ -240,9 +240,9 @@ static void a_cancelled_ticket_writes_nothing(void **state)
 static void tickets_are_refused_when_memory_is_used_up(void **state)
 {
     /* room for two tickets of 100 rows: 100 x (160 + 24) bytes, in whole lines */
-    const embla_tickets_options options = {.bytes = 37300, .most = 300, .count = 3};
+    const embla_tickets_options options = {.max_bytes = 37300, .max_rows = 300, .max_tickets = 3};
     embla_ticket tickets[4];
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     (void)state;
     open_tickets(0, 0, &options);
     embla_ticket_request q = first_rows(100);
@@ -264,10 +264,10 @@ static void tickets_are_refused_when_memory_is_used_up(void **state)
     q.count = 301;
     assert_status(embla_ticket_submit(o.tickets, &q, &tickets[0]), EMBLA_ERR_ARGUMENT);
     assert_error_has("its maximum is 300");
-    assert_ok(embla_tickets_statistics(o.tickets, &stats));
+    assert_ok(embla_tickets_describe(o.tickets, &stats));
     assert_int_equal(stats.busy, 2);
     assert_int_equal(stats.in_flight, 0);
-    assert_true(stats.in_flight_most <= 37300 && stats.in_flight_most > 36000);
+    assert_true(stats.in_flight_max <= 37300 && stats.in_flight_max > 36000);
     close_tickets();
 }
 
@@ -385,8 +385,8 @@ static void requests_that_cannot_be_are_refused(void **state)
     assert_status(embla_ticket_submit(o.tickets, &q, NULL), EMBLA_ERR_ARGUMENT);
     assert_int_equal(ticket, 0);
     assert_int_equal(embla_tickets_event(o.tickets), -1);
-    const embla_tickets_options wrong[] = {{.count = 65536},
-                                           {.most = SIZE_MAX},
+    const embla_tickets_options wrong[] = {{.max_tickets = 65536},
+                                           {.max_rows = SIZE_MAX},
                                            {.hot_count = 1, .hot_bytes = 1000},
                                            {.hot_rows = o.rows, .hot_count = 1},
                                            {.hot_bytes = 100}};
@@ -496,16 +496,16 @@ static void tickets_that_nobody_waits_for_are_freed(void **state)
 
 /* ---- hot rows ---- */
 
-static embla_tickets_stats fetch_rows(size_t count)
+static embla_tickets_info fetch_rows(size_t count)
 {
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     embla_ticket ticket;
     embla_ticket_request q = first_rows(count);
     memset(o.out, CHECK_MARK, sizeof o.out);
     assert_ok(embla_ticket_submit(o.tickets, &q, &ticket));
     assert_ok(embla_ticket_wait(o.tickets, ticket));
     check_out(count);
-    assert_ok(embla_tickets_statistics(o.tickets, &stats));
+    assert_ok(embla_tickets_describe(o.tickets, &stats));
     return stats;
 }
 
@@ -514,7 +514,7 @@ static void hot_rows_are_read_once(void **state)
     const embla_tickets_options hot = {.hot_bytes = 1 << 20};
     (void)state;
     open_tickets(2, 0, &hot);
-    embla_tickets_stats first = fetch_rows(1000), second = fetch_rows(1000);
+    embla_tickets_info first = fetch_rows(1000), second = fetch_rows(1000);
     assert_int_equal(first.hot, 0);
     assert_int_equal(second.hot, 1000);
     assert_int_equal(second.reads, first.reads);
@@ -530,7 +530,7 @@ static void the_budget_of_hot_rows_is_never_passed(void **state)
         const embla_tickets_options hot = {.hot_bytes = budget};
         open_tickets(4, 0, &hot);
         for (size_t i = 0; i < 10; i++) {
-            embla_tickets_stats stats = fetch_rows(100 * i);
+            embla_tickets_info stats = fetch_rows(100 * i);
             assert_true(stats.hot_bytes <= (int64_t)budget);
             assert_true(stats.hot_rows * 264 < stats.hot_bytes);
         }
@@ -546,9 +546,9 @@ static void fixed_rows_stay(void **state)
         .hot_bytes = 6000, .hot_rows = fixed, .hot_count = COUNT_OF(fixed)};
     (void)state;
     open_tickets(4, 0, &hot);
-    embla_tickets_stats before = fetch_rows(1000);
+    embla_tickets_info before = fetch_rows(1000);
     memcpy(o.rows, fixed, sizeof fixed);
-    embla_tickets_stats after = fetch_rows(COUNT_OF(fixed));
+    embla_tickets_info after = fetch_rows(COUNT_OF(fixed));
     assert_int_equal(after.hot - before.hot, COUNT_OF(fixed));
     assert_int_equal(after.reads, before.reads);
     close_tickets();
@@ -591,7 +591,7 @@ static void hot_rows_come_from_a_file(void **state)
 static void a_prefetched_row_is_hot(void **state)
 {
     const embla_tickets_options hot = {.hot_bytes = 1 << 20};
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
         open_tickets(2, kind, &hot);
@@ -599,7 +599,7 @@ static void a_prefetched_row_is_hot(void **state)
         q.out = NULL;
         assert_ok(embla_tickets_prefetch(o.tickets, &q));
         for (size_t i = 0; i < 30000; i++) {
-            assert_ok(embla_tickets_statistics(o.tickets, &stats));
+            assert_ok(embla_tickets_describe(o.tickets, &stats));
             if (stats.in_flight == 0) break;
             (void)poll(NULL, 0, 1);
         }
@@ -610,7 +610,7 @@ static void a_prefetched_row_is_hot(void **state)
     open_tickets(2, 0, NULL); /* without hot rows it does nothing */
     embla_ticket_request q = first_rows(300);
     assert_ok(embla_tickets_prefetch(o.tickets, &q));
-    assert_ok(embla_tickets_statistics(o.tickets, &stats));
+    assert_ok(embla_tickets_describe(o.tickets, &stats));
     assert_true(stats.prefetched == 1 && stats.dropped == 1 && stats.reads == 0);
     close_tickets();
 }

@@ -118,7 +118,7 @@ static bool refuses(embla_status status)
 static int try_all(job *j, bool frees)
 {
     embla_ticket other = 0;
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     embla_swap *swap = NULL;
     bool done = false;
     embla_ticket_request q = request(j, 0);
@@ -130,7 +130,7 @@ static int try_all(job *j, bool frees)
     }
     if (!refuses(embla_ticket_submit(j->tickets, &q, &other)) || other != 0) return 4;
     if (!refuses(embla_tickets_prefetch(j->tickets, &q))) return 5;
-    if (!refuses(embla_tickets_statistics(j->tickets, &stats))) return 6;
+    if (!refuses(embla_tickets_describe(j->tickets, &stats))) return 6;
     if (embla_tickets_event(j->tickets) != -1) return 7;
     if (!refuses(embla_swap_new(j->store, j->tickets, &swap)) || swap) return 8;
     if (!frees) return 0;
@@ -184,8 +184,8 @@ static void *use_tickets(void *context)
 {
     job *j = context;
     while (!atomic_load(&stop)) {
-        embla_tickets_stats stats;
-        assert_ok(embla_tickets_statistics(j->tickets, &stats));
+        embla_tickets_info stats;
+        assert_ok(embla_tickets_describe(j->tickets, &stats));
     }
     return NULL;
 }

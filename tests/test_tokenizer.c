@@ -72,27 +72,27 @@ static const char unigram[] =
 
 typedef struct {
     embla_tokenizer *tokenizer;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
 } opened;
 
 static opened open_text(const char *json)
 {
     opened o = {0};
     assert_ok(embla_tokenizer_open_bytes(json, strlen(json), "test", &o.tokenizer));
-    assert_ok(embla_encoding_new(o.tokenizer, &o.encoding));
+    assert_ok(embla_tokenized_new(o.tokenizer, &o.encoding));
     return o;
 }
 
 static void close_opened(opened *o)
 {
-    embla_encoding_free(o->encoding);
+    embla_tokenized_free(o->encoding);
     embla_tokenizer_free(o->tokenizer);
 }
 
-static void assert_tokens(const embla_encoding *e, const int32_t *wanted, size_t count)
+static void assert_tokens(const embla_tokenized *e, const int32_t *wanted, size_t count)
 {
-    assert_int_equal(embla_encoding_count(e), count);
-    assert_memory_equal(embla_encoding_tokens(e), wanted, count * sizeof *wanted);
+    assert_int_equal(embla_tokenized_count(e), count);
+    assert_memory_equal(embla_tokenized_tokens(e), wanted, count * sizeof *wanted);
 }
 
 #define assert_encodes(o, text, options, ...)                                                      \
@@ -152,9 +152,9 @@ static void long_words_are_merged_as_short_ones_are(void **state)
     for (size_t i = 0; i < 300; i++) text[i] = "abc"[i % 3];
     text[300] = '\0';
     assert_ok(embla_tokenize(o.encoding, text, 300, NULL));
-    assert_int_equal(embla_encoding_count(o.encoding), 200);
+    assert_int_equal(embla_tokenized_count(o.encoding), 200);
     for (size_t i = 0; i < 200; i++)
-        assert_int_equal(embla_encoding_tokens(o.encoding)[i], i % 2 ? 9 : 0);
+        assert_int_equal(embla_tokenized_tokens(o.encoding)[i], i % 2 ? 9 : 0);
     close_opened(&o);
 }
 
@@ -189,7 +189,7 @@ static void special_tokens_are_added_and_marked(void **state)
     opened o = open_text(bert);
     const embla_tokenize_options add = {.add_special = true}, plain = {.plain = true};
     assert_encodes(o, "a!", &add, 1, 9, 8, 2);
-    const uint8_t *special = embla_encoding_special(o.encoding);
+    const uint8_t *special = embla_tokenized_special(o.encoding);
     assert_true(special[0] == 1 && special[1] == 0 && special[2] == 0 && special[3] == 1);
     assert_encodes(o, "[CLS]a", NULL, 1, 9);
     assert_encodes(o, "[CLS]a", &plain, 0, 0, 0, 9);
@@ -204,11 +204,11 @@ static void truncation_is_reported(void **state)
     const embla_tokenize_options three = {.max_tokens = 3, .add_special = true};
     const embla_tokenize_options one = {.max_tokens = 1, .add_special = true};
     assert_encodes(o, "a ! a !", &two, 9, 8);
-    assert_int_equal(embla_encoding_cut(o.encoding), 2);
+    assert_int_equal(embla_tokenized_cut(o.encoding), 2);
     assert_encodes(o, "a ! a !", &three, 1, 9, 2);
-    assert_int_equal(embla_encoding_cut(o.encoding), 3);
+    assert_int_equal(embla_tokenized_cut(o.encoding), 3);
     assert_encodes(o, "a", NULL, 9);
-    assert_int_equal(embla_encoding_cut(o.encoding), 0);
+    assert_int_equal(embla_tokenized_cut(o.encoding), 0);
     /* counts of threads that only an earlier batch used are not added */
     static const char *texts[1 << 14];
     static size_t lengths[COUNT_OF(texts)];
@@ -218,10 +218,10 @@ static void truncation_is_reported(void **state)
     for (size_t i = 0; i < COUNT_OF(batches); i++) {
         const embla_tokenize_options some = {.max_tokens = 2, .threads = i == 0 ? 8 : 1};
         assert_ok(embla_tokenize_batch(o.encoding, texts, lengths, batches[i], &some));
-        assert_int_equal(embla_encoding_cut(o.encoding), 2 * batches[i]);
+        assert_int_equal(embla_tokenized_cut(o.encoding), 2 * batches[i]);
     }
     assert_status(embla_tokenize(o.encoding, "a", 1, &one), EMBLA_ERR_SHAPE);
-    assert_int_equal(embla_encoding_count(o.encoding), 0);
+    assert_int_equal(embla_tokenized_count(o.encoding), 0);
     close_opened(&o);
 }
 
@@ -257,9 +257,9 @@ static void offsets_point_into_the_bytes_that_were_given(void **state)
     assert_encodes(o, text, &options, 1, 7, 3, 4, 5, 8, 2);
     const embla_text_span wanted[] = {{0, 0},   {1, 6},   {8, 10}, {10, 13},
                                       {13, 17}, {17, 18}, {0, 0}};
-    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
     assert_encodes(o, "a", NULL, 9);
-    assert_null(embla_encoding_offsets(o.encoding));
+    assert_null(embla_tokenized_offsets(o.encoding));
     close_opened(&o);
 }
 
@@ -275,7 +275,7 @@ static void a_part_of_a_character_has_the_span_of_all_of_it(void **state)
     const int32_t tokens[] = {0, 10, 11, 12, 1, 8};
     const embla_text_span wanted[] = {{0, 1}, {1, 2}, {1, 2}, {1, 2}, {2, 3}, {4, 5}};
     assert_tokens(o.encoding, tokens, 6);
-    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
     close_opened(&o);
 }
 
@@ -293,13 +293,13 @@ static void white_space_that_an_added_token_takes_is_not_in_its_span(void **stat
     opened o = open_text(json);
     assert_encodes(o, "a  <m> \xe3\x80\x80 a<m>", &options, 0, 4, 0, 4);
     const embla_text_span wanted[] = {{0, 1}, {3, 6}, {11, 12}, {12, 15}};
-    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
     /* one space in front of the first token may be that of add_prefix_space: it stays */
     assert_encodes(o, " <m> a", &options, 4, 0);
     const embla_text_span one[] = {{0, 4}, {5, 6}};
-    assert_memory_equal(embla_encoding_offsets(o.encoding), one, sizeof one);
+    assert_memory_equal(embla_tokenized_offsets(o.encoding), one, sizeof one);
     assert_encodes(o, "  <m>", &options, 4);
-    assert_int_equal(embla_encoding_offsets(o.encoding)[0].begin, 2);
+    assert_int_equal(embla_tokenized_offsets(o.encoding)[0].begin, 2);
     close_opened(&o);
 }
 
@@ -316,7 +316,7 @@ static void spans_are_trimmed_by_characters(void **state)
     opened o = open_text(json);
     assert_encodes(o, "<m>\xc3\xa9", &options, 3, 0, 1, 2);
     const embla_text_span wanted[] = {{0, 3}, {5, 5}, {3, 5}, {3, 5}};
-    assert_memory_equal(embla_encoding_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
     close_opened(&o);
 }
 
@@ -331,10 +331,10 @@ static void offsets_may_be_asked_for_after_a_text_without_them(void **state)
     for (size_t i = 0; i < TIMES; i++) memcpy(text + i * 6, "CAF\xc3\x89 ", 6);
     assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, NULL));
     assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, &options));
-    assert_int_equal(embla_encoding_count(o.encoding), TIMES);
+    assert_int_equal(embla_tokenized_count(o.encoding), TIMES);
     for (size_t i = 0; i < TIMES; i++) {
-        assert_int_equal(embla_encoding_offsets(o.encoding)[i].begin, i * 6);
-        assert_int_equal(embla_encoding_offsets(o.encoding)[i].end, i * 6 + 5);
+        assert_int_equal(embla_tokenized_offsets(o.encoding)[i].begin, i * 6);
+        assert_int_equal(embla_tokenized_offsets(o.encoding)[i].end, i * 6 + 5);
     }
     close_opened(&o);
 }
@@ -375,7 +375,7 @@ static void tokens_have_strings_and_strings_tokens(void **state)
     assert_int_equal(embla_tokenizer_token(o.tokenizer, "nothing", 7), -1);
     assert_true(o.tokenizer->special[1]);
     assert_false(o.tokenizer->special[3]);
-    embla_tokenizer_describe(o.tokenizer, &info);
+    assert_ok(embla_tokenizer_describe(o.tokenizer, &info));
     assert_string_equal(info.kind_name, "WordPiece");
     assert_string_equal(info.source, "tokenizer.json");
     assert_string_equal(info.pipeline, "BertNormalizer, BertPreTokenizer, WordPiece, "
@@ -402,16 +402,16 @@ static void a_batch_gives_the_tokens_of_each_text_for_any_number_of_threads(void
     for (int threads = 1; threads <= 4; threads++) {
         const embla_tokenize_options options = {.threads = threads, .offsets = true};
         assert_ok(embla_tokenize_batch(o.encoding, texts, lengths, TEXTS, &options));
-        const size_t *starts = embla_encoding_starts(o.encoding);
+        const size_t *starts = embla_tokenized_starts(o.encoding);
         for (size_t i = 0; i < TEXTS; i++) {
             assert_ok(embla_tokenize(single.encoding, texts[i], lengths[i], &options));
-            size_t count = embla_encoding_count(single.encoding);
+            size_t count = embla_tokenized_count(single.encoding);
             assert_int_equal(starts[i + 1] - starts[i], count);
             if (count == 0) continue;
-            assert_memory_equal(embla_encoding_tokens(o.encoding) + starts[i],
-                                embla_encoding_tokens(single.encoding), count * 4);
-            assert_memory_equal(embla_encoding_offsets(o.encoding) + starts[i],
-                                embla_encoding_offsets(single.encoding), count * 8);
+            assert_memory_equal(embla_tokenized_tokens(o.encoding) + starts[i],
+                                embla_tokenized_tokens(single.encoding), count * 4);
+            assert_memory_equal(embla_tokenized_offsets(o.encoding) + starts[i],
+                                embla_tokenized_offsets(single.encoding), count * 8);
         }
     }
     close_opened(&o);
@@ -445,18 +445,18 @@ static embla_status use(const char *path, const char *json)
     static const size_t lengths[] = {15, 5};
     const embla_tokenize_options options = {.offsets = true, .threads = 1};
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     const char *text = NULL;
     size_t length = 0;
     embla_status status = path ? embla_tokenizer_open_file(path, &t)
                                : embla_tokenizer_open_bytes(json, strlen(json), "test", &t);
-    if (status == EMBLA_OK) status = embla_encoding_new(t, &e);
+    if (status == EMBLA_OK) status = embla_tokenized_new(t, &e);
     if (status == EMBLA_OK) status = embla_tokenize(e, texts[0], lengths[0], &options);
     if (status == EMBLA_OK) status = embla_tokenize_batch(e, texts, lengths, 2, &options);
     if (status == EMBLA_OK)
-        status = embla_detokenize(e, embla_encoding_tokens(e), embla_encoding_count(e), false,
+        status = embla_detokenize(e, embla_tokenized_tokens(e), embla_tokenized_count(e), false,
                                   &text, &length);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     return status;
 }
@@ -515,13 +515,13 @@ static void a_folder_is_opened_by_its_tokenizer_json(void **state)
 static void *encode_in_a_thread(void *shared)
 {
     const embla_tokenizer *t = shared;
-    embla_encoding *e = NULL;
-    if (embla_encoding_new(t, &e) != EMBLA_OK) return NULL;
+    embla_tokenized *e = NULL;
+    if (embla_tokenized_new(t, &e) != EMBLA_OK) return NULL;
     bool good = true;
     for (int i = 0; i < 2000; i++)
         good = good && embla_tokenize(e, "unaffable!", 10, NULL) == EMBLA_OK &&
-               embla_encoding_count(e) == 4 && embla_encoding_tokens(e)[2] == 5;
-    embla_encoding_free(e);
+               embla_tokenized_count(e) == 4 && embla_tokenized_tokens(e)[2] == 5;
+    embla_tokenized_free(e);
     return good ? shared : NULL;
 }
 
@@ -594,12 +594,12 @@ static void strings_of_every_length_are_read_in_bounded_time(void **state)
         used += (size_t)sprintf(json + used, "%s\"%.*s\":%d", i > 1 ? "," : "", i, text, i);
     used += (size_t)sprintf(json + used, "}}}");
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     assert_ok(embla_tokenizer_open_bytes(json, used, "test", &t));
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, text, DEEP, NULL));
-    assert_int_equal(embla_encoding_tokens(e)[0], DEEP);
-    embla_encoding_free(e);
+    assert_int_equal(embla_tokenized_tokens(e)[0], DEEP);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     free(json);
     free(text);
@@ -615,13 +615,13 @@ static void arguments_are_checked(void **state)
     assert_status(embla_tokenize(NULL, "a", 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_tokenize(o.encoding, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_tokenize(o.encoding, NULL, 0, NULL));
-    assert_int_equal(embla_encoding_count(o.encoding), 0);
+    assert_int_equal(embla_tokenized_count(o.encoding), 0);
     assert_status(embla_tokenizer_open_file(NULL, &t), EMBLA_ERR_ARGUMENT);
     assert_status(embla_tokenizer_open_file("/nothing/there", &t), EMBLA_ERR_NOT_FOUND);
     options = (embla_tokenize_options){.threads = -1};
     assert_status(embla_tokenize_batch(o.encoding, NULL, NULL, 0, &options), EMBLA_ERR_ARGUMENT);
     embla_tokenizer_free(NULL);
-    embla_encoding_free(NULL);
+    embla_tokenized_free(NULL);
     close_opened(&o);
 }
 

@@ -3,7 +3,7 @@
  * sizes n, 2n and 4n; what is compared with the bound is work that was counted, never seconds. */
 #include "embla_text.h"
 #include "scratch.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 typedef struct {
     char *bytes;
@@ -196,10 +196,10 @@ static const shape shapes[] = {
 /* Encodes n letters a. What was counted is at most what one last step may add to the bound. */
 static void encode(const embla_tokenizer *t, const shape *s, size_t n)
 {
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     text many = {0};
     repeat(&many, "a", n);
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     const embla_status status = embla_tokenize(e, many.bytes, n, NULL);
     const uint64_t steps = 256 * (uint64_t)n + 65536, bytes = 32 * (uint64_t)n + 65536;
     assert_int_equal(e->bound.most_steps, steps);
@@ -208,10 +208,10 @@ static void encode(const embla_tokenizer *t, const shape *s, size_t n)
     assert_in_range(e->strands[0].room + e->strands[1].room, 0, 4 * bytes);
     assert_in_range(e->symbol_room, 0, 2 * bytes);
     assert_status(status, s->stage ? EMBLA_ERR_UNSUPPORTED : EMBLA_OK);
-    assert_int_equal(embla_encoding_count(e), s->stage ? 0 : n);
+    assert_int_equal(embla_tokenized_count(e), s->stage ? 0 : n);
     if (s->stage) assert_error_has("test.json: ");
     if (s->stage) assert_error_has(s->stage);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     free(many.bytes);
 }
 
@@ -239,19 +239,19 @@ static void the_bound_does_not_depend_on_earlier_texts(void **state)
 {
     (void)state;
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     text file = {0}, large = {0};
     replace_25_times(&file, 0);
     repeat(&large, "b", 1 << 20);
     assert_ok(embla_tokenizer_open_bytes(file.bytes, file.count, "test.json", &t));
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, large.bytes, large.count, NULL));
     assert_status(embla_tokenize(e, "aaaa", 4, NULL), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("Replace needs more than 66560 steps for a text of 4 bytes");
-    assert_int_equal(embla_encoding_count(e), 0);
+    assert_int_equal(embla_tokenized_count(e), 0);
     assert_ok(embla_tokenize(e, "bbbb", 4, NULL));
-    assert_int_equal(embla_encoding_count(e), 4);
-    embla_encoding_free(e);
+    assert_int_equal(embla_tokenized_count(e), 4);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     free(file.bytes);
     free(large.bytes);
@@ -262,7 +262,7 @@ static void decoding_is_bounded_too(void **state)
     (void)state;
     const int32_t tokens[] = {0, 0, 0, 0};
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     const char *decoded = NULL;
     size_t length = 0;
     text file = {0};
@@ -274,10 +274,10 @@ static void decoding_is_bounded_too(void **state)
     put(&file, "]},");
     put_letters(&file);
     assert_ok(embla_tokenizer_open_bytes(file.bytes, file.count, "test.json", &t));
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_status(embla_detokenize(e, tokens, 4, false, &decoded, &length), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("test.json: the decoder Replace needs more than 67584 steps");
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
     free(file.bytes);
 }

@@ -55,11 +55,11 @@ static embla_tokenizer *open_and_free(text *t)
 
 static void assert_count(const embla_tokenizer *t, const char *bytes, size_t length, size_t count)
 {
-    embla_encoding *e = NULL;
-    assert_ok(embla_encoding_new(t, &e));
+    embla_tokenized *e = NULL;
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, bytes, length, NULL));
-    assert_int_equal(embla_encoding_count(e), count);
-    embla_encoding_free(e);
+    assert_int_equal(embla_tokenized_count(e), count);
+    embla_tokenized_free(e);
 }
 
 /* ---- merges ---- */
@@ -199,12 +199,12 @@ static embla_tokenizer *open_letters(void)
 }
 
 /* Encodes a word of `same` letters q and others after them. At most eight tokens are cached. */
-static void assert_letters(embla_encoding *e, const char *word, size_t same, size_t length)
+static void assert_letters(embla_tokenized *e, const char *word, size_t same, size_t length)
 {
     const size_t first = same > 0;
     assert_ok(embla_tokenize(e, word, length, NULL));
-    assert_int_equal(embla_encoding_count(e), first + length - same);
-    const int32_t *tokens = embla_encoding_tokens(e);
+    assert_int_equal(embla_tokenized_count(e), first + length - same);
+    const int32_t *tokens = embla_tokenized_tokens(e);
     if (same > 0) assert_int_equal(tokens[0], same == 8 ? 27 : 28);
     for (size_t i = same; i < length; i++)
         assert_int_equal(tokens[first + i - same], word[i] - 'a');
@@ -217,8 +217,8 @@ static void words_that_share_a_place_in_the_cache_are_told_apart(void **state)
     (void)state;
     enum { WORDS = 200000, REST = 6 };
     embla_tokenizer *t = open_letters();
-    embla_encoding *e = NULL;
-    assert_ok(embla_encoding_new(t, &e));
+    embla_tokenized *e = NULL;
+    assert_ok(embla_tokenized_new(t, &e));
     for (size_t same = 0; same <= 16; same += 8)
         for (unsigned i = 0; i < WORDS; i++) {
             char word[24];
@@ -227,7 +227,7 @@ static void words_that_share_a_place_in_the_cache_are_told_apart(void **state)
                 word[same + k] = (char)('a' + rest % 16);
             assert_letters(e, word, same, same + REST);
         }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 

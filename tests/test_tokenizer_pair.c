@@ -113,16 +113,16 @@ static embla_status parse(const char *post, const char *limit, const char *pad,
     return embla_tokenizer_open_bytes(json, strlen(json), "test", out);
 }
 
-static embla_encoding *open_pair(const char *post, const char *limit, const char *pad,
-                                 embla_tokenizer **t)
+static embla_tokenized *open_pair(const char *post, const char *limit, const char *pad,
+                                  embla_tokenizer **t)
 {
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     assert_ok(parse(post, limit, pad, t));
-    assert_ok(embla_encoding_new(*t, &e));
+    assert_ok(embla_tokenized_new(*t, &e));
     return e;
 }
 
-static embla_status encode(embla_encoding *e, const char *first, const char *second,
+static embla_status encode(embla_tokenized *e, const char *first, const char *second,
                            const embla_tokenize_options *options)
 {
     return embla_tokenize_pair(e, first, strlen(first), second, strlen(second), options);
@@ -134,25 +134,25 @@ static void pairs_are_those_of_the_reference(void **state)
     for (size_t i = 0; i < COUNT_OF(expectations); i++) {
         const expectation *x = &expectations[i];
         embla_tokenizer *t = NULL;
-        embla_encoding *e = open_pair(x->post, x->limit, x->pad, &t);
+        embla_tokenized *e = open_pair(x->post, x->limit, x->pad, &t);
         const embla_tokenize_options options = {
             .add_special = x->special, .truncate = true, .pad = true, .offsets = true};
         embla_status status = encode(e, x->first, x->second, &options);
         assert_int_equal(status, x->tokens ? EMBLA_OK : EMBLA_ERR_SHAPE);
-        assert_int_equal(embla_encoding_count(e), x->tokens ? strlen(x->tokens) : 0);
-        for (size_t j = 0; j < embla_encoding_count(e); j++) {
-            assert_int_equal(embla_encoding_tokens(e)[j], x->tokens[j] - '0');
-            assert_int_equal(embla_encoding_types(e)[j], x->types[j] - '0');
-            assert_int_equal(embla_encoding_sides(e)[j], x->sides[j] - '0');
-            assert_int_equal(embla_encoding_special(e)[j], x->sides[j] == '0');
-            const embla_text_span span = embla_encoding_offsets(e)[j];
+        assert_int_equal(embla_tokenized_count(e), x->tokens ? strlen(x->tokens) : 0);
+        for (size_t j = 0; j < embla_tokenized_count(e); j++) {
+            assert_int_equal(embla_tokenized_tokens(e)[j], x->tokens[j] - '0');
+            assert_int_equal(embla_tokenized_types(e)[j], x->types[j] - '0');
+            assert_int_equal(embla_tokenized_sides(e)[j], x->sides[j] - '0');
+            assert_int_equal(embla_tokenized_special(e)[j], x->sides[j] == '0');
+            const embla_text_span span = embla_tokenized_offsets(e)[j];
             const char *text = x->sides[j] == '2' ? x->second : x->first;
             if (x->sides[j] == '0')
                 assert_int_equal(span.end, 0);
             else /* letters are the tokens from 4 on */
                 assert_int_equal(text[span.begin] - 'a' + 4, x->tokens[j] - '0');
         }
-        embla_encoding_free(e);
+        embla_tokenized_free(e);
         embla_tokenizer_free(t);
     }
 }
@@ -160,19 +160,19 @@ static void pairs_are_those_of_the_reference(void **state)
 static void a_limit_of_the_caller_takes_from_the_longer_text(void **state)
 {
     embla_tokenizer *t = NULL;
-    embla_encoding *e = open_pair(BERT, NULL, NULL, &t);
+    embla_tokenized *e = open_pair(BERT, NULL, NULL, &t);
     const int32_t wanted[] = {1, 4, 5, 2, 8, 9, 2};
     (void)state;
     assert_ok(encode(e, "a b c d", "e f",
                      &(embla_tokenize_options){.add_special = true, .max_tokens = 7}));
-    assert_int_equal(embla_encoding_count(e), 7);
-    assert_memory_equal(embla_encoding_tokens(e), wanted, sizeof wanted);
-    assert_int_equal(embla_encoding_cut(e), 2);
+    assert_int_equal(embla_tokenized_count(e), 7);
+    assert_memory_equal(embla_tokenized_tokens(e), wanted, sizeof wanted);
+    assert_int_equal(embla_tokenized_cut(e), 2);
     assert_status(
         encode(e, "a", "b", &(embla_tokenize_options){.add_special = true, .max_tokens = 2}),
         EMBLA_ERR_SHAPE);
     assert_error_has("no room for 3 special ones");
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 
@@ -181,23 +181,23 @@ static void texts_and_pairs_may_alternate(void **state)
 {
     char text[4001];
     embla_tokenizer *t = NULL;
-    embla_encoding *e = open_pair(BERT, NULL, NULL, &t);
+    embla_tokenized *e = open_pair(BERT, NULL, NULL, &t);
     (void)state;
     for (size_t i = 0; i < 4000; i++) text[i] = i % 2 == 0 ? 'a' : ' ';
     text[4000] = '\0';
     assert_ok(embla_tokenize(e, text, 4000, NULL));
-    assert_null(embla_encoding_types(e));
-    assert_null(embla_encoding_sides(e));
+    assert_null(embla_tokenized_types(e));
+    assert_null(embla_tokenized_sides(e));
     assert_ok(encode(e, text, "", NULL));
-    assert_int_equal(embla_encoding_count(e), 2000);
-    assert_int_equal(embla_encoding_sides(e)[1999], 1);
+    assert_int_equal(embla_tokenized_count(e), 2000);
+    assert_int_equal(embla_tokenized_sides(e)[1999], 1);
     assert_ok(encode(e, "", text, NULL));
-    assert_int_equal(embla_encoding_types(e)[1999], 1);
+    assert_int_equal(embla_tokenized_types(e)[1999], 1);
     assert_ok(encode(e, "", "", &(embla_tokenize_options){.add_special = true}));
-    assert_int_equal(embla_encoding_count(e), 3);
+    assert_int_equal(embla_tokenized_count(e), 3);
     assert_status(embla_tokenize_pair(e, NULL, 1, "a", 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_tokenize_pair(NULL, "a", 1, "a", 1, NULL), EMBLA_ERR_ARGUMENT);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 
@@ -223,17 +223,17 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     assert_ok(parse(BERT, NULL, PAD, &t));
     for (size_t n = 1; status != EMBLA_OK; n++) {
-        embla_encoding *e = NULL;
+        embla_tokenized *e = NULL;
         size_t live = embla_mem_live();
         embla_mem_fail(n, false);
-        status = embla_encoding_new(t, &e);
+        status = embla_tokenized_new(t, &e);
         if (status == EMBLA_OK)
             status = encode(
                 e, "a b c", "d e",
                 &(embla_tokenize_options){.add_special = true, .pad = true, .offsets = true});
         embla_mem_fail(0, false);
         if (status != EMBLA_OK) assert_status(status, EMBLA_ERR_MEMORY);
-        embla_encoding_free(e);
+        embla_tokenized_free(e);
         assert_int_equal(embla_mem_live(), live);
         assert_true(n < 100);
     }

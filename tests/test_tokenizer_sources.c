@@ -48,16 +48,16 @@ static void check(const void *bytes, size_t count, const char *source, const cha
                   const int32_t *wanted, size_t number)
 {
     embla_tokenizer *t = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     embla_tokenizer_info info;
     assert_ok(embla_tokenizer_open_bytes(bytes, count, "test", &t));
-    embla_tokenizer_describe(t, &info);
+    assert_ok(embla_tokenizer_describe(t, &info));
     assert_string_equal(info.source, source);
-    assert_ok(embla_encoding_new(t, &e));
+    assert_ok(embla_tokenized_new(t, &e));
     assert_ok(embla_tokenize(e, text, strlen(text), NULL));
-    assert_int_equal(embla_encoding_count(e), number);
-    assert_memory_equal(embla_encoding_tokens(e), wanted, number * sizeof *wanted);
-    embla_encoding_free(e);
+    assert_int_equal(embla_tokenized_count(e), number);
+    assert_memory_equal(embla_tokenized_tokens(e), wanted, number * sizeof *wanted);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 
@@ -264,7 +264,7 @@ static void folders_are_searched_in_an_order(void **state)
     size_t count = make_model(model, pieces, COUNT_OF(pieces), 1);
     scratch_write(scratch_path(&s, "tokenizer.model"), model, count);
     assert_ok(embla_tokenizer_open_file(s.folder, &t));
-    embla_tokenizer_describe(t, &info);
+    assert_ok(embla_tokenizer_describe(t, &info));
     assert_string_equal(info.source, "SentencePiece");
     embla_tokenizer_free(t);
     scratch_free(&s);

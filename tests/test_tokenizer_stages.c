@@ -9,19 +9,20 @@
     "{\"pre_tokenizer\":" pre ",\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\","            \
     "\"vocab\":{\"?\":0," vocab "}}}"
 
-static embla_encoding *open_text(const char *json, embla_tokenizer **t)
+static embla_tokenized *open_text(const char *json, embla_tokenizer **t)
 {
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     assert_ok(embla_tokenizer_open_bytes(json, strlen(json), "test", t));
-    assert_ok(embla_encoding_new(*t, &e));
+    assert_ok(embla_tokenized_new(*t, &e));
     return e;
 }
 
-static void assert_encodes(embla_encoding *e, const char *text, const int32_t *wanted, size_t count)
+static void assert_encodes(embla_tokenized *e, const char *text, const int32_t *wanted,
+                           size_t count)
 {
     assert_ok(embla_tokenize(e, text, strlen(text), NULL));
-    assert_int_equal(embla_encoding_count(e), count);
-    if (count > 0) assert_memory_equal(embla_encoding_tokens(e), wanted, count * sizeof *wanted);
+    assert_int_equal(embla_tokenized_count(e), count);
+    if (count > 0) assert_memory_equal(embla_tokenized_tokens(e), wanted, count * sizeof *wanted);
 }
 
 /* ---- UnicodeScripts ---- */
@@ -30,7 +31,7 @@ static void a_text_is_cut_where_its_script_changes(void **state)
 {
     (void)state;
     embla_tokenizer *t = NULL;
-    embla_encoding *e =
+    embla_tokenized *e =
         open_text(WORDS_OF("{\"type\":\"UnicodeScripts\"}",
                            "\"Hello \":1,\"\xd0\xbc\xd0\xb8\xd1\x80 \":2,\"123\":3,\"ab\":4,"
                            "\"\xe3\x81\xa9\xe7\x94\x9f\":5,\"\xe3\x80\x82\":6,\"Yes\":7,"
@@ -50,7 +51,7 @@ static void a_text_is_cut_where_its_script_changes(void **state)
                    "a\xcc\x81"
                    "b",
                    (int32_t[]){9, 10, 11}, 3);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 
@@ -85,7 +86,7 @@ static void assert_decodes(const char *json, const char *wanted)
 {
     static const int32_t tokens[] = {0, 1, 1, 0, 2, 3, 3, 0, 3, 4, 5, 5, 6, 7, 8};
     embla_tokenizer *t = NULL;
-    embla_encoding *e = open_text(json, &t);
+    embla_tokenized *e = open_text(json, &t);
     const char *text = NULL;
     size_t length = 0;
     assert_ok(embla_detokenize(e, tokens, COUNT_OF(tokens), false, &text, &length));
@@ -94,7 +95,7 @@ static void assert_decodes(const char *json, const char *wanted)
     assert_int_equal(length, 0);
     assert_ok(embla_detokenize(e, tokens, 0, false, &text, &length));
     assert_int_equal(length, 0);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(t);
 }
 

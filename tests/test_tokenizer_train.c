@@ -14,7 +14,7 @@ typedef struct {
     scratch s;
     char text[SCRATCH_PATH], out[SCRATCH_PATH];
     embla_tokenizer *t;
-    embla_encoding *e;
+    embla_tokenized *e;
 } trained;
 
 static trained set_up(const char *text)
@@ -32,13 +32,13 @@ static trained train(const char *text, const embla_tokenizer_train_options *opti
     trained w = set_up(text);
     assert_ok(embla_tokenizer_train(w.text, w.out, options, NULL));
     assert_ok(embla_tokenizer_open_file(w.out, &w.t));
-    assert_ok(embla_encoding_new(w.t, &w.e));
+    assert_ok(embla_tokenized_new(w.t, &w.e));
     return w;
 }
 
 static void drop(trained *w)
 {
-    embla_encoding_free(w->e);
+    embla_tokenized_free(w->e);
     embla_tokenizer_free(w->t);
     scratch_free(&w->s);
 }
@@ -53,9 +53,9 @@ static void assert_pieces(const trained *w, const char *text, const char *const 
                           size_t count)
 {
     assert_ok(embla_tokenize(w->e, text, strlen(text), NULL));
-    assert_int_equal(embla_encoding_count(w->e), count);
+    assert_int_equal(embla_tokenized_count(w->e), count);
     for (size_t i = 0; i < count; i++)
-        assert_string_equal(name(w, embla_encoding_tokens(w->e)[i]), wanted[i]);
+        assert_string_equal(name(w, embla_tokenized_tokens(w->e)[i]), wanted[i]);
 }
 
 /* ---- BPE ---- */
@@ -82,8 +82,8 @@ static void every_byte_is_a_token(void **state)
     static const char text[] = "\xc3\xa9\xf0\x9f\x98\x80 x";
     (void)state;
     assert_ok(embla_tokenize(w.e, text, sizeof text - 1, NULL));
-    assert_int_equal(embla_encoding_count(w.e), sizeof text - 1);
-    assert_ok(embla_detokenize(w.e, embla_encoding_tokens(w.e), embla_encoding_count(w.e), false,
+    assert_int_equal(embla_tokenized_count(w.e), sizeof text - 1);
+    assert_ok(embla_detokenize(w.e, embla_tokenized_tokens(w.e), embla_tokenized_count(w.e), false,
                                &decoded, &length));
     assert_string_equal(decoded, text);
     drop(&w);
@@ -124,8 +124,8 @@ static void special_tokens_come_first(void **state)
     assert_string_equal(name(&w, 1), "<pad>");
     assert_true(w.t->special[1]);
     assert_ok(embla_tokenize(w.e, "<pad>ab", 7, NULL));
-    assert_int_equal(embla_encoding_count(w.e), 2);
-    assert_int_equal(embla_encoding_tokens(w.e)[0], 1);
+    assert_int_equal(embla_tokenized_count(w.e), 2);
+    assert_int_equal(embla_tokenized_tokens(w.e)[0], 1);
     drop(&w);
 }
 
@@ -189,7 +189,7 @@ static void unigram_keeps_every_character_and_at_most_the_size(void **state)
     assert_string_equal(name(&w, 1), "<unk>");
     for (const char *c = "thecasonm;"; *c; c++) assert_true(embla_tokenizer_token(w.t, c, 1) >= 0);
     embla_tokenizer_info info;
-    embla_tokenizer_describe(w.t, &info);
+    assert_ok(embla_tokenizer_describe(w.t, &info));
     assert_int_equal(info.unknown, 1);
     drop(&w);
 }
@@ -212,7 +212,7 @@ static void unigram_learns_from_a_long_piece(void **state)
         train(text, &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_UNIGRAM, .size = 12});
     assert_true(strlen(name(&w, 1)) >= 3);
     assert_ok(embla_tokenize(w.e, text, used, NULL));
-    assert_true(embla_encoding_count(w.e) < used / 2);
+    assert_true(embla_tokenized_count(w.e) < used / 2);
     drop(&w);
 }
 
@@ -228,7 +228,7 @@ static void every_kind_is_read_back(void **state)
             "low lower lowest\nnew newer low\n",
             &(embla_tokenizer_train_options){.kind = (embla_tokenizer_kind)kind, .size = 280});
         assert_ok(embla_tokenize(w.e, text, sizeof text - 1, NULL));
-        assert_ok(embla_detokenize(w.e, embla_encoding_tokens(w.e), embla_encoding_count(w.e),
+        assert_ok(embla_detokenize(w.e, embla_tokenized_tokens(w.e), embla_tokenized_count(w.e),
                                    false, &decoded, &length));
         assert_string_equal(decoded, text);
         drop(&w);
@@ -404,9 +404,9 @@ static void a_corpus_has_the_tokens_of_a_tokenizer(void **state)
     assert_ok(embla_corpus_open(w.text, &options, &c));
     assert_int_equal(embla_corpus_vocab(c), 260);
     assert_ok(embla_tokenize(w.e, "low lower\nlow\n", 14, NULL));
-    assert_int_equal(embla_corpus_tokens(c), embla_encoding_count(w.e));
+    assert_int_equal(embla_corpus_tokens(c), embla_tokenized_count(w.e));
     assert_ok(embla_corpus_batch(c, 0, 1, 2, tokens, targets, NULL));
-    assert_int_equal(tokens[1], embla_encoding_tokens(w.e)[1]);
+    assert_int_equal(tokens[1], embla_tokenized_tokens(w.e)[1]);
     assert_int_equal(targets[0], tokens[1]);
     assert_status(embla_corpus_encode(c, "a", 1, 8, tokens, &used), EMBLA_ERR_UNSUPPORTED);
     embla_corpus_free(c);

@@ -60,9 +60,9 @@ class Lines:
 
 def tokens_of(run, encoding):
     library = run.embla.library
-    library.embla_encoding_count.restype = c_size
-    library.embla_encoding_tokens.restype = c_ptr
-    count, address = library.embla_encoding_count(encoding), library.embla_encoding_tokens(encoding)
+    library.embla_tokenized_count.restype = c_size
+    library.embla_tokenized_tokens.restype = c_ptr
+    count, address = library.embla_tokenized_count(encoding), library.embla_tokenized_tokens(encoding)
     return numpy.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_int32)), (count,))
 
 

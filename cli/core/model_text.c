@@ -11,9 +11,9 @@
 struct cli_text {
     char *tokenizer_path; /* of --tokenizer; NULL means the model's own */
     embla_tokenizer *tokenizer;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     embla_encoder *encoder; /* for vectors of texts */
-    embla_encoding *work;   /* of the encoder */
+    embla_tokenized *work;  /* of the encoder */
     bool tried;             /* the tokenizer was opened, or cannot be */
     char error[CLI_SENTENCE];
 };
@@ -27,9 +27,9 @@ static cli_text *text_of(const cli_model *model)
 void cli_text_free(cli_text *text)
 {
     if (!text) return;
-    embla_encoding_free(text->work);
+    embla_tokenized_free(text->work);
     embla_encoder_free(text->encoder);
-    embla_encoding_free(text->encoding);
+    embla_tokenized_free(text->encoding);
     embla_tokenizer_free(text->tokenizer);
     free(text->tokenizer_path);
     free(text);
@@ -46,7 +46,7 @@ static embla_status open_once(const cli_model *model, cli_text *text)
 {
     embla_status status =
         cli_open_tokenizer(text->tokenizer_path, model->checkpoint, &text->tokenizer);
-    if (status == EMBLA_OK) status = embla_encoding_new(text->tokenizer, &text->encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(text->tokenizer, &text->encoding);
     if (status == EMBLA_OK) return EMBLA_OK;
     if (status != EMBLA_ERR_NOT_FOUND)
         (void)snprintf(text->error, sizeof text->error, "%s", embla_error());
@@ -64,7 +64,7 @@ const embla_tokenizer *cli_model_tokenizer(const cli_model *model)
     return text->tokenizer;
 }
 
-embla_encoding *cli_model_encoding(const cli_model *model)
+embla_tokenized *cli_model_encoding(const cli_model *model)
 {
     return cli_model_tokenizer(model) ? text_of(model)->encoding : NULL;
 }
@@ -100,10 +100,10 @@ embla_status cli_model_tokenize(const cli_model *model, const char *text, size_t
                                 const int32_t **tokens, size_t *count)
 {
     if (!cli_model_tokenizer(model)) return EMBLA_ERR_NOT_FOUND;
-    embla_encoding *e = text_of(model)->encoding;
+    embla_tokenized *e = text_of(model)->encoding;
     embla_status status = embla_tokenize(e, text, length, NULL);
-    *tokens = embla_encoding_tokens(e);
-    *count = embla_encoding_count(e);
+    *tokens = embla_tokenized_tokens(e);
+    *count = embla_tokenized_count(e);
     return status;
 }
 
@@ -115,7 +115,7 @@ static embla_status open_encoder(const cli_model *model, cli_text *text)
     if (text->encoder) return EMBLA_OK;
     embla_status status = embla_encoder_open(cli_input_path(model->path), &options, &text->encoder);
     if (status != EMBLA_OK) return status;
-    return embla_encoding_new(embla_encoder_tokenizer(text->encoder), &text->work);
+    return embla_tokenized_new(embla_encoder_tokenizer(text->encoder), &text->work);
 }
 
 int cli_model_encode(const cli_model *model, const char *text, size_t length, size_t dim,
@@ -123,8 +123,9 @@ int cli_model_encode(const cli_model *model, const char *text, size_t length, si
 {
     cli_text *state = text_of(model);
     embla_encoder_info info;
-    if (open_encoder(model, state) != EMBLA_OK) return cli_failed("%s", embla_error());
-    embla_encoder_describe(state->encoder, &info);
+    if (open_encoder(model, state) != EMBLA_OK ||
+        embla_encoder_describe(state->encoder, &info) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
     if (info.dim != dim)
         return cli_failed("'%.60s' is no word, and vectors of texts have %zu numbers, but a row "
                           "has %zu",

@@ -39,13 +39,12 @@ static bool has_line_ends(const cli_speaker *s, bool byte_level)
     return false;
 }
 
-void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_encoding *encoding,
+void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized *encoding,
                               int64_t tokens, cli_speaker *out)
 {
     embla_tokenizer_info info = {0};
     *out = (cli_speaker){.tokenizer = tokenizer, .encoding = encoding, .tokens = tokens, .bos = -1};
-    if (!tokenizer) return;
-    embla_tokenizer_describe(tokenizer, &info);
+    if (!tokenizer || embla_tokenizer_describe(tokenizer, &info) != EMBLA_OK) return;
     bool words = info.kind == EMBLA_TOKENIZER_WORDLEVEL && info.unknown >= 0;
     out->style = words ? CLI_SPEAK_WORDS : CLI_SPEAK_TEXT;
     out->lines = has_line_ends(out, info.byte_level);
@@ -108,8 +107,8 @@ static int read_prompt(const cli_speaker *s, const char *text, cli_tokens *list)
         return cli_tokens_list(list, text, "--prompt without a tokenizer (--tokenizer FILE)");
     if (embla_tokenize(s->encoding, text, strlen(text), NULL) != EMBLA_OK)
         return cli_failed("--prompt: %s", embla_error());
-    const int32_t *tokens = embla_encoding_tokens(s->encoding);
-    size_t count = embla_encoding_count(s->encoding);
+    const int32_t *tokens = embla_tokenized_tokens(s->encoding);
+    size_t count = embla_tokenized_count(s->encoding);
     int code = count > 0 ? CLI_DONE : cli_failed("--prompt: '%.60s' has no tokens", text);
     for (size_t i = 0; i < count && code == CLI_DONE; i++) code = cli_tokens_add(list, tokens[i]);
     return code;

@@ -9,7 +9,7 @@
 
 typedef struct {
     embla_encoder *encoder;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     embla_encoder_info info;
 } cli_static_model;
 

@@ -365,7 +365,7 @@ static int add_unseen(cli_tokens *tokens, const char *word, size_t length)
 static bool is_mistake(const cli_model *model, const int32_t *tokens, size_t count)
 {
     embla_tokenizer_info info;
-    embla_tokenizer_describe(cli_model_tokenizer(model), &info);
+    if (embla_tokenizer_describe(cli_model_tokenizer(model), &info) != EMBLA_OK) return true;
     if (strcmp(info.source, "words") == 0) return true;
     for (size_t i = 0; i < count; i++)
         if (tokens[i] != info.unknown) return false;

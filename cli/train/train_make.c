@@ -117,9 +117,9 @@ static int open_tokenizer(const cli_args *args, cli_training *t)
     else
         t->tokenizer_path = strdup(given);
     if (!t->tokenizer_path) return cli_failed("no memory for the path of a tokenizer");
-    if (cli_open_tokenizer(t->tokenizer_path, NULL, &t->tokenizer) != EMBLA_OK)
+    if (cli_open_tokenizer(t->tokenizer_path, NULL, &t->tokenizer) != EMBLA_OK ||
+        embla_tokenizer_describe(t->tokenizer, &info) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    embla_tokenizer_describe(t->tokenizer, &info);
     if (strcmp(info.source, "tokenizer.json") != 0)
         return cli_failed("%s is a tokenizer in the format %s; training needs a tokenizer.json, "
                           "which is stored with the model",

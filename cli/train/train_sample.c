@@ -24,8 +24,8 @@ static int32_t first_token(const cli_training *t)
     int32_t bos = embla_corpus_bos(t->corpus);
     if (bos >= 0) return bos;
     if (t->tokenizer && embla_tokenize(t->writer_encoding, "\n", 1, NULL) == EMBLA_OK &&
-        embla_encoding_count(t->writer_encoding) > 0)
-        return embla_encoding_tokens(t->writer_encoding)[0];
+        embla_tokenized_count(t->writer_encoding) > 0)
+        return embla_tokenized_tokens(t->writer_encoding)[0];
     for (int32_t i = 0; t->words && i < embla_corpus_vocab(t->corpus); i++)
         if (t->words[i] && strcmp(t->words[i], "\n") == 0) return i;
     return 0;
@@ -39,7 +39,7 @@ static int open_tokenizer(cli_training *t)
     if (!path) return cli_failed("no memory for the path of %s", t->folder);
     (void)snprintf(path, size, "%s/tokenizer.json", t->folder);
     embla_status status = cli_open_tokenizer(path, NULL, &t->writer);
-    if (status == EMBLA_OK) status = embla_encoding_new(t->writer, &t->writer_encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(t->writer, &t->writer_encoding);
     free(path);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }

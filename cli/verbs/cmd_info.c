@@ -196,7 +196,7 @@ static bool giant_of(const report *r, embla_store_info *info, embla_ngram_info *
     *ngram = (embla_ngram_info){0};
     fold[0] = '\0';
     if (embla_ngram_open(r->model.checkpoint, -1, NULL, &hasher) == EMBLA_OK)
-        embla_ngram_describe(hasher, ngram);
+        found = embla_ngram_describe(hasher, ngram) == EMBLA_OK && found;
     if (embla_ngram_fold(hasher)) embla_fold_checksum(embla_ngram_fold(hasher), fold);
     embla_ngram_free(hasher);
     embla_store_free(store);
@@ -209,9 +209,9 @@ static void print_giant(const report *r)
     embla_ngram_info ngram;
     char rows[CLI_CELL], parts[CLI_CELL], size[CLI_CELL], named[CLI_CELL] = "", fold[33];
     if (!giant_of(r, &info, &ngram, fold)) return;
-    if (ngram.columns > 0)
+    if (ngram.rows_per_token > 0)
         (void)snprintf(named, sizeof named, "; %zu for each token, see 'embla rows'",
-                       ngram.columns);
+                       ngram.rows_per_token);
     cli_out_fact("giant table", "%s of %zu %s (%zu bytes), %s, %s%s",
                  cli_plural(info.rows, "row", rows), info.format.dim,
                  embla_dtype_name(info.format.dtype), info.row_bytes,
@@ -237,8 +237,8 @@ static void json_giant(const report *r, cli_json *json)
     cli_json_whole(json, "row_bytes", (int64_t)info.row_bytes);
     cli_json_whole(json, "parts", (int64_t)info.parts);
     cli_json_whole(json, "bytes", info.bytes);
-    if (ngram.columns > 0)
-        cli_json_whole(json, "rows_for_each_token", (int64_t)ngram.columns);
+    if (ngram.rows_per_token > 0)
+        cli_json_whole(json, "rows_for_each_token", (int64_t)ngram.rows_per_token);
     else
         cli_json_text(json, "rows_for_each_token", NULL);
     if (fold[0]) cli_json_text(json, "fold_checksum", fold);

@@ -109,8 +109,9 @@ static int count_ngrams(const cli_args *args, job *j)
     const char *text = cli_args_text(args, "text");
     embla_frequent_options options = {.ngram = j->ngram,
                                       .trace = cli_input_path(cli_args_text(args, "trace")),
-                                      .heads = (size_t)cli_args_count(args, "heads"),
-                                      .most = (size_t)cli_args_count(args, "frequent"),
+                                      .rows_per_ngram =
+                                          (size_t)cli_args_count(args, "rows-per-ngram"),
+                                      .max_ngrams = (size_t)cli_args_count(args, "frequent"),
                                       .progress = cli_progress_call,
                                       .context = &j->progress};
     if (!text && !options.trace) return CLI_DONE;
@@ -141,7 +142,8 @@ static void print_text(const cli_args *args, const job *j, const char *path)
         cli_out_fact("pages", "%" PRId64 " rows in each 4,096 bytes; none crosses a page",
                      r->rows_a_page);
     if (r->bundles > 0)
-        cli_out_fact("bundles", "%s of %zu rows", cli_commas(r->bundles, bundles), r->heads);
+        cli_out_fact("bundles", "%s of %zu rows", cli_commas(r->bundles, bundles),
+                     r->rows_per_ngram);
     if (r->different > 0 || r->bundles_wrong > 0) return;
     bool alone = cli_args_flag(args, "verify") && args->operand_count == 1;
     bool summed = r->version > 1; /* the manifest has a checksum, which opening has compared */
@@ -167,7 +169,7 @@ static void print_json(const job *j, const char *path)
     cli_json_whole(&json, "row_bytes", (int64_t)r->row_bytes);
     cli_json_whole(&json, "rows_a_page", r->rows_a_page);
     cli_json_whole(&json, "bundles", r->bundles);
-    cli_json_whole(&json, "heads", (int64_t)r->heads);
+    cli_json_whole(&json, "rows_per_ngram", (int64_t)r->rows_per_ngram);
     cli_json_whole(&json, "bytes", r->bytes);
     cli_json_whole(&json, "different", r->different);
     cli_json_whole(&json, "first", r->first);
@@ -219,14 +221,14 @@ static int verify(const cli_args *args, job *j, const char *path)
 
 static int write_pack(const cli_args *args, job *j, const char *path)
 {
-    size_t count = 0, heads = (size_t)cli_args_count(args, "heads");
+    size_t count = 0, heads = (size_t)cli_args_count(args, "rows-per-ngram");
     int code = open_source(args, j);
     if (code == CLI_DONE) code = count_ngrams(args, j);
     if (code != CLI_DONE) return code;
     const int64_t *rows = j->frequent ? embla_frequent_rows(j->frequent, &count, &heads) : NULL;
     const embla_pack_options options = {.name = args->operands[0],
                                         .ngram = j->ngram,
-                                        .heads = heads,
+                                        .rows_per_ngram = heads,
                                         .bundles = rows,
                                         .bundle_count = count,
                                         .bundle_file =
@@ -282,9 +284,9 @@ static const cli_option options[] = {
     {.name = "bundles",
      .value = "FILE",
      .reads = CLI_READS_FILE,
-     .help =
-         "bundle the n-grams of a list: an npy file of int64 (n-grams, heads), or another pack"},
-    {.name = "heads",
+     .help = "bundle the n-grams of a list: an npy file of int64 (n-grams, rows per n-gram), or "
+             "another pack"},
+    {.name = "rows-per-ngram",
      .value = "N",
      .count = true,
      .help = "rows of an n-gram, 1 to 32 (default: those of the hasher)"},
@@ -320,7 +322,7 @@ const cli_verb cli_verb_pack = {
             "numbers of their row, and no row crosses a page of 4,096 bytes: reading a row past "
             "the page cache is one read of one page. With --frequent or --bundles, the rows of "
             "frequent n-grams are stored a second time, side by side, so that one read brings "
-            "all heads of an n-gram.\n\n"
+            "all rows of an n-gram.\n\n"
             "OUT is used like SOURCE, by 'embla rows', 'embla trace', 'embla verify' and by "
             "programs; it has the hasher of SOURCE. It appears when it is complete and all its "
             "rows have been compared with those of SOURCE. SOURCE is not changed. --verify repeats "

@@ -2,7 +2,7 @@
 /* embla rows: shows which rows of a giant table the tokens of a text select.
  *
  * The hasher comes from a known model (--model) or from a checkpoint. Each token is printed with
- * its n-grams, and each n-gram with the rows of its heads. With a checkpoint the rows themselves
+ * its n-grams, and each n-gram with its rows. With a checkpoint the rows themselves
  * can be printed too.
  */
 #include <inttypes.h>
@@ -26,7 +26,7 @@ typedef struct {
     cli_rows_job rows;  /* hasher, tokens, row numbers */
     embla_store *store; /* NULL means no --values */
     size_t dim, shown;  /* numbers of a row, and how many are printed */
-    float *values;      /* tokens x columns x dim */
+    float *values;      /* tokens x rows_per_token x dim */
     bool counted;       /* --stats */
     cli_rows_stats stats;
 } job;
@@ -58,8 +58,8 @@ static int open_store(const cli_args *args, job *j)
 
 static int read_values(job *j)
 {
-    size_t count = j->rows.tokens.count * j->rows.info.columns;
-    const embla_store_lookup_options options = {.heads = j->rows.info.columns};
+    size_t count = j->rows.tokens.count * j->rows.info.rows_per_token;
+    const embla_store_lookup_options options = {.rows_per_token = j->rows.info.rows_per_token};
     if (!j->store) return CLI_DONE;
     j->values =
         count <= SIZE_MAX / sizeof(float) / j->dim ? malloc(count * j->dim * sizeof(float)) : NULL;
@@ -81,7 +81,7 @@ static void json_list(cli_json *json, const char *key, const int64_t *numbers, s
 
 static void json_token(const job *j, size_t t, cli_json *json)
 {
-    size_t columns = j->rows.info.columns, length;
+    size_t columns = j->rows.info.rows_per_token, length;
     const embla_vocab *vocab = j->rows.model_name ? NULL : j->rows.model.vocab;
     const char *word = cli_word_of(vocab, j->rows.ids[t], &length);
     cli_json_open(json, NULL, '{');
@@ -114,11 +114,11 @@ static void print_json(const job *j)
     cli_json_whole(&json, "rows_in_table", info->rows);
     cli_json_whole(&json, "rows_used", info->used);
     cli_json_whole(&json, "orders", info->orders);
-    cli_json_whole(&json, "heads", info->heads);
-    cli_json_whole(&json, "columns", (int64_t)info->columns);
+    cli_json_whole(&json, "rows_per_ngram", info->rows_per_ngram);
+    cli_json_whole(&json, "rows_per_token", (int64_t)info->rows_per_token);
     json_list(&json, "multipliers", info->multipliers, (size_t)info->orders);
-    json_list(&json, "sizes", info->sizes, info->columns);
-    json_list(&json, "offsets", info->offsets, info->columns);
+    json_list(&json, "sizes", info->sizes, info->rows_per_token);
+    json_list(&json, "offsets", info->offsets, info->rows_per_token);
     cli_json_open(&json, "tokens", '[');
     for (size_t t = 0; t < j->rows.tokens.count; t++) json_token(j, t, &json);
     cli_json_close(&json, ']');
@@ -136,9 +136,9 @@ static void print_facts(const job *j)
     if (info->kind == EMBLA_NGRAM_IDENTITY)
         cli_out_fact("hasher", "identity: the row number equals the token number");
     else
-        cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d heads each: %s per token",
-                     kinds[info->kind], (int)info->orders, (int)info->heads,
-                     cli_plural((int64_t)info->columns, "row", columns));
+        cli_out_fact("hasher", "%s: n-grams of 2 to %d tokens, %d rows each: %s per token",
+                     kinds[info->kind], (int)info->orders, (int)info->rows_per_ngram,
+                     cli_plural((int64_t)info->rows_per_token, "row", columns));
     if (j->rows.checksum[0])
         cli_out_fact("fold", "%s tokens to %s, checksum %s", cli_commas(info->tokens, rows),
                      cli_commas(info->vocab, used), j->rows.checksum);
@@ -181,26 +181,26 @@ static void ngram_text(const job *j, size_t t, size_t n, char *out, size_t size)
 
 static void print_values(const job *j, size_t t, size_t c)
 {
-    const float *row = j->values + (t * j->rows.info.columns + c) * j->dim;
-    printf("      head %-2zu row %" PRId64 ":", c % (size_t)j->rows.info.heads,
-           j->rows.rows[t * j->rows.info.columns + c]);
+    const float *row = j->values + (t * j->rows.info.rows_per_token + c) * j->dim;
+    printf("      hash %-2zu row %" PRId64 ":", c % (size_t)j->rows.info.rows_per_ngram,
+           j->rows.rows[t * j->rows.info.rows_per_token + c]);
     for (size_t k = 0; k < j->shown; k++) printf(" %.6g", (double)row[k]);
     printf("%s\n", j->shown < j->dim ? " .." : "");
 }
 
-/* Prints one n-gram and the rows of its heads, as many on a line as fit. */
+/* Prints one n-gram and its rows, as many on a line as fit. */
 static void print_ngram(const job *j, size_t t, size_t order, size_t label, int cell)
 {
-    size_t heads = order == 1 ? 1 : (size_t)j->rows.info.heads;
+    size_t heads = order == 1 ? 1 : (size_t)j->rows.info.rows_per_ngram;
     size_t first = order == 1 ? 0 : (order - 2) * heads;
-    const int64_t *rows = j->rows.rows + t * j->rows.info.columns + first;
+    const int64_t *rows = j->rows.rows + t * j->rows.info.rows_per_token + first;
     char text[160], number[CLI_CELL];
     ngram_text(j, t, order, text, sizeof text);
     int indent = 2 + (int)label;
     size_t fit = (size_t)((cli_out_width() - indent) / (cell + 2));
     if (fit < 1) fit = 1;
     if (fit >= heads) fit = heads;
-    if (fit > 4 && fit < heads) fit = 4; /* 8 heads: two lines of four read best */
+    if (fit > 4 && fit < heads) fit = 4; /* 8 rows: two lines of four read best */
     printf("  %-*s", (int)label, text);
     for (size_t h = 0; h < heads; h++) {
         if (h > 0 && h % fit == 0) printf("\n%*s", indent, "");
@@ -255,8 +255,9 @@ static int run_job(const cli_args *args, job *j)
     if (code == CLI_DONE && j->shown > 0) code = open_store(args, j);
     if (code == CLI_DONE) code = read_values(j);
     if (code == CLI_DONE && j->counted)
-        code = cli_rows_stats_read(j->rows.model.checkpoint, cli_rows_layer(args), j->rows.rows,
-                                   j->rows.tokens.count, j->rows.info.columns, NULL, &j->stats);
+        code =
+            cli_rows_stats_read(j->rows.model.checkpoint, cli_rows_layer(args), j->rows.rows,
+                                j->rows.tokens.count, j->rows.info.rows_per_token, NULL, &j->stats);
     if (code != CLI_DONE) return code;
     if (cli_args_flag(args, "json"))
         print_json(j);

@@ -27,7 +27,7 @@ static const char *const formats[FORMATS] = {"auto", "ids", "pieces", "text"};
 
 typedef struct {
     embla_tokenizer *tokenizer, *other; /* other: --compare */
-    embla_encoding *encoding, *other_encoding;
+    embla_tokenized *encoding, *other_encoding;
     embla_tokenize_options options;
     const char *second; /* --pair; NULL means none */
     int format;
@@ -46,17 +46,17 @@ typedef struct {
     const uint8_t *special;
 } result;
 
-static result result_of(const embla_encoding *e, size_t i, const char *text, size_t length)
+static result result_of(const embla_tokenized *e, size_t i, const char *text, size_t length)
 {
-    const size_t *starts = embla_encoding_starts(e);
-    const embla_text_span *spans = embla_encoding_offsets(e);
+    const size_t *starts = embla_tokenized_starts(e);
+    const embla_text_span *spans = embla_tokenized_offsets(e);
     size_t first = starts[i];
     return (result){.text = text,
                     .length = length,
                     .count = starts[i + 1] - first,
-                    .tokens = embla_encoding_tokens(e) + first,
+                    .tokens = embla_tokenized_tokens(e) + first,
                     .spans = spans ? spans + first : NULL,
-                    .special = embla_encoding_special(e) + first};
+                    .special = embla_tokenized_special(e) + first};
 }
 
 /* Prints tokens with spaces between them; much faster than printf. */
@@ -159,8 +159,8 @@ static void print_json(const job *j, const result *r)
     cli_json_open(&json, NULL, '{');
     (void)cli_json_bytes(&json, "text", r->text, r->length);
     print_json_result(j->tokenizer, r, &json);
-    print_json_bytes(&json, "types", embla_encoding_types(j->encoding), r->count);
-    print_json_bytes(&json, "texts", embla_encoding_sides(j->encoding), r->count);
+    print_json_bytes(&json, "types", embla_tokenized_types(j->encoding), r->count);
+    print_json_bytes(&json, "texts", embla_tokenized_sides(j->encoding), r->count);
     cli_json_close(&json, '}');
     (void)putchar('\n');
 }
@@ -188,8 +188,8 @@ static int encode_pairs(job *j, const cli_texts *batch)
             return cli_failed("%s", embla_error());
         j->texts++;
         j->bytes += (int64_t)batch->lengths[i];
-        j->tokens += (int64_t)embla_encoding_count(j->encoding);
-        j->cut += (int64_t)embla_encoding_cut(j->encoding);
+        j->tokens += (int64_t)embla_tokenized_count(j->encoding);
+        j->cut += (int64_t)embla_tokenized_cut(j->encoding);
         result r = result_of(j->encoding, 0, batch->texts[i], batch->lengths[i]);
         if (!j->count) print_result(j, &r);
     }
@@ -197,7 +197,7 @@ static int encode_pairs(job *j, const cli_texts *batch)
     return CLI_DONE;
 }
 
-static int encode(const job *j, const cli_texts *batch, embla_encoding *e)
+static int encode(const job *j, const cli_texts *batch, embla_tokenized *e)
 {
     embla_status status =
         embla_tokenize_batch(e, batch->texts, batch->lengths, batch->count, &j->options);
@@ -207,7 +207,7 @@ static int encode(const job *j, const cli_texts *batch, embla_encoding *e)
 /* Prints how both tokenizers cut a text. */
 static void print_both(const job *j, const cli_texts *batch, size_t i)
 {
-    const embla_encoding *both[] = {j->encoding, j->other_encoding};
+    const embla_tokenized *both[] = {j->encoding, j->other_encoding};
     if (j->json) {
         const embla_tokenizer *tokenizers[] = {j->tokenizer, j->other};
         cli_json json = {0};
@@ -239,9 +239,9 @@ static int encode_batch(void *context, const cli_texts *batch)
     if (code != CLI_DONE) return code;
     j->texts += (int64_t)batch->count;
     j->bytes += (int64_t)batch->bytes;
-    j->tokens += (int64_t)embla_encoding_count(j->encoding);
-    j->cut += (int64_t)embla_encoding_cut(j->encoding);
-    if (j->other) j->other_tokens += (int64_t)embla_encoding_count(j->other_encoding);
+    j->tokens += (int64_t)embla_tokenized_count(j->encoding);
+    j->cut += (int64_t)embla_tokenized_cut(j->encoding);
+    if (j->other) j->other_tokens += (int64_t)embla_tokenized_count(j->other_encoding);
     for (size_t i = 0; !j->count && i < batch->count; i++) {
         result r = result_of(j->encoding, i, batch->texts[i], batch->lengths[i]);
         if (j->other)
@@ -285,7 +285,8 @@ static int check_tokens(const job *j, const int32_t *tokens, size_t count)
     size_t i = 0;
     while (i < count && embla_tokenizer_text(j->tokenizer, tokens[i], NULL)) i++;
     if (i == count) return CLI_DONE;
-    embla_tokenizer_describe(j->tokenizer, &info);
+    if (embla_tokenizer_describe(j->tokenizer, &info) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
     return cli_failed("token %" PRId32 " at index %zu does not exist: the tokenizer has the tokens "
                       "0 to %" PRId64 "%s",
                       tokens[i], i, info.tokens - 1, tokens[i] < info.tokens ? ", with gaps" : "");
@@ -357,10 +358,10 @@ static const char *format_name(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_encoding **encoding)
+static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_tokenized **encoding)
 {
     if (cli_open_tokenizer(path, NULL, tokenizer) != EMBLA_OK ||
-        embla_encoding_new(*tokenizer, encoding) != EMBLA_OK)
+        embla_tokenized_new(*tokenizer, encoding) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
 }
@@ -470,8 +471,8 @@ static int run(const cli_args *args)
 {
     job j = {0};
     int code = run_job(&j, args);
-    embla_encoding_free(j.encoding);
-    embla_encoding_free(j.other_encoding);
+    embla_tokenized_free(j.encoding);
+    embla_tokenized_free(j.other_encoding);
     embla_tokenizer_free(j.tokenizer);
     embla_tokenizer_free(j.other);
     return code;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla trace: records the row numbers that a text asks for, and replays them from disk.
  *
- * A trace is an npy file of int64, (tokens, columns). A list of hot rows is one of (rows), the most
- * frequent first; tickets read it (hot_file).
+ * A trace is an npy file of int64, (tokens, rows per token). A list of hot rows is one of (rows),
+ * the most frequent first; tickets read it (hot_file).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static int write_file(const cli_args *args, const char *path, const char *shape,
 static int record(const cli_args *args, cli_rows_job *j)
 {
     const char *path = cli_args_text(args, "output");
-    size_t columns = j->info.columns, count = j->tokens.count * columns;
+    size_t columns = j->info.rows_per_token, count = j->tokens.count * columns;
     int64_t hot = cli_args_count(args, "hot"), tokens = (int64_t)j->tokens.count;
     char shape[64];
     (void)snprintf(shape, sizeof shape, "%zu, %zu", j->tokens.count, columns);
@@ -111,7 +111,8 @@ static int record(const cli_args *args, cli_rows_job *j)
     int code = write_file(args, path, shape, j->rows, count);
     if (code != WRITTEN) return code;
     if (cli_args_flag(args, "json"))
-        printf("{\"tokens\":%" PRId64 ",\"columns\":%zu,\"rows\":%zu}\n", tokens, columns, count);
+        printf("{\"tokens\":%" PRId64 ",\"rows_per_token\":%zu,\"rows\":%zu}\n", tokens, columns,
+               count);
     cli_out_written(args, path, false);
     return CLI_DONE;
 }
@@ -121,7 +122,8 @@ static int record(const cli_args *args, cli_rows_job *j)
 static int replay(const cli_args *args, const char *path)
 {
     embla_tickets_options options = {.hot_file = cli_input_path(cli_args_text(args, "hot-file")),
-                                     .hot_heads = (size_t)cli_args_count(args, "hot-heads")};
+                                     .hot_rows_per_ngram =
+                                         (size_t)cli_args_count(args, "hot-rows-per-ngram")};
     int64_t hot_bytes = 0;
     cli_model model = {0};
     cli_rows_stats stats = {0};
@@ -155,11 +157,11 @@ static int run(const cli_args *args)
     cli_rows_job j = {.model_name = cli_args_text(args, "model")};
     const char *trace = cli_args_text(args, "replay");
     bool hot = cli_args_given(args, "hot-bytes") || cli_args_given(args, "hot-file") ||
-               cli_args_given(args, "hot-heads");
+               cli_args_given(args, "hot-rows-per-ngram");
     if (trace && (j.model_name || args->operand_count != 1))
         return cli_usage("--replay needs one FILE: the table");
     if (trace) return replay(args, trace);
-    if (hot) return cli_usage("--hot-bytes, --hot-file and --hot-heads need --replay");
+    if (hot) return cli_usage("--hot-bytes, --hot-file and --hot-rows-per-ngram need --replay");
     if (!j.model_name && args->operand_count == 0)
         return cli_usage("trace needs a FILE, or --model NAME");
     if (!cli_args_text(args, "output")) return cli_usage("trace needs -o OUT, or --replay TRACE");
@@ -191,7 +193,7 @@ static const cli_option options[] = {
      .reads = CLI_READS_FILE,
      .help = "with --replay: rows to keep from the beginning, as an npy file; or a pack, whose "
              "most frequent n-grams are kept"},
-    {.name = "hot-heads",
+    {.name = "hot-rows-per-ngram",
      .value = "N",
      .count = true,
      .least = 1,
@@ -210,7 +212,8 @@ const cli_verb cli_verb_trace = {
     .files = 1,
     .instead = "model",
     .about = "record which rows of a giant table a text selects; replay them",
-    .text = "Writes the row numbers of all tokens to OUT, an npy file of int64 (tokens, columns). "
+    .text = "Writes the row numbers of all tokens to OUT, an npy file of int64 (tokens, rows per "
+            "token). "
             "Tokens are given as for 'embla rows'; 'embla tokens' makes them from a text. With "
             "--hot the most frequent rows are written instead, as a list for hot rows.\n\n"
             "--replay reads the rows of a trace from the table in FILE with the placement direct, "

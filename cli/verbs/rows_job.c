@@ -113,7 +113,7 @@ static int open_hasher(const cli_args *args, cli_rows_job *j)
     if (status != EMBLA_OK) return library_error();
     int code = check_fold(args, j);
     if (code != CLI_DONE) return code;
-    embla_ngram_describe(j->ngram, &j->info);
+    if (embla_ngram_describe(j->ngram, &j->info) != EMBLA_OK) return library_error();
     if (j->info.history > CLI_ROWS_HISTORY)
         return cli_failed("n-grams of %d tokens are unsupported; the maximum is %d",
                           (int)j->info.orders, (int)CLI_ROWS_HISTORY + 1);
@@ -122,7 +122,7 @@ static int open_hasher(const cli_args *args, cli_rows_job *j)
 
 static int compute_rows(cli_rows_job *j)
 {
-    size_t count = j->tokens.count, columns = j->info.columns;
+    size_t count = j->tokens.count, columns = j->info.rows_per_token;
     int32_t history[CLI_ROWS_HISTORY];
     const embla_ngram_options options = {.history = j->info.history > 0 ? history : NULL};
     memcpy(history, j->history, sizeof history);

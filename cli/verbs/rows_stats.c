@@ -11,7 +11,7 @@
 static embla_status read_tokens(embla_tickets *tickets, const int64_t *rows, size_t tokens,
                                 size_t columns, void *out)
 {
-    const embla_store_lookup_options lookup = {.heads = columns, .raw = true};
+    const embla_store_lookup_options lookup = {.rows_per_token = columns, .raw = true};
     for (size_t t = 0; t < tokens; t++) {
         const embla_ticket_request request = {
             .rows = rows + t * columns, .count = columns, .lookup = &lookup, .out = out};
@@ -46,7 +46,7 @@ int cli_rows_stats_read(const embla_checkpoint *checkpoint, int32_t layer, const
     if (status == EMBLA_OK) status = embla_tickets_new(store, options, &tickets);
     if (status == EMBLA_OK) memory = malloc(columns * out->store.row_bytes);
     if (memory) status = read_tokens(tickets, rows, tokens, columns, memory);
-    if (memory && status == EMBLA_OK) status = embla_tickets_statistics(tickets, &out->tickets);
+    if (memory && status == EMBLA_OK) status = embla_tickets_describe(tickets, &out->tickets);
     int64_t after = cached_bytes(mapped);
     out->cached = before < 0 || after < 0 ? -1 : after > before ? after - before : 0;
     int code = status != EMBLA_OK ? cli_failed("%s", embla_error()) : CLI_DONE;
@@ -67,7 +67,7 @@ static double ratio(int64_t a, int64_t b)
 
 void cli_rows_stats_print(const cli_rows_stats *s)
 {
-    const embla_tickets_stats *t = &s->tickets;
+    const embla_tickets_info *t = &s->tickets;
     char read[CLI_CELL], useful[CLI_CELL], most[CLI_CELL], hot[CLI_CELL];
     putchar('\n');
     cli_out_fact("reader", "%s, up to %d reads at once", embla_reader_name(s->store.reader),
@@ -82,13 +82,13 @@ void cli_rows_stats_print(const cli_rows_stats *s)
                      100 * ratio(t->bundled, t->asked));
     cli_out_fact("time", "p50 %.3f ms, p99 %.3f ms per token; blocked for %.3f ms",
                  1e-6 * (double)t->p50, 1e-6 * (double)t->p99, 1e-6 * (double)t->blocked);
-    cli_out_fact("in flight", "%s bytes at most", cli_commas(t->in_flight_most, most));
+    cli_out_fact("in flight", "%s bytes at most", cli_commas(t->in_flight_max, most));
     if (s->cached >= 0) cli_out_fact("page cache", "grew by %s bytes", cli_commas(s->cached, most));
 }
 
 void cli_rows_stats_json(const cli_rows_stats *s, cli_json *json)
 {
-    const embla_tickets_stats *t = &s->tickets;
+    const embla_tickets_info *t = &s->tickets;
     cli_json_open(json, "stats", '{');
     cli_json_text(json, "reader", embla_reader_name(s->store.reader));
     cli_json_whole(json, "depth", s->store.depth);
@@ -108,7 +108,7 @@ void cli_rows_stats_json(const cli_rows_stats *s, cli_json *json)
     cli_json_whole(json, "p50_ns", t->p50);
     cli_json_whole(json, "p99_ns", t->p99);
     cli_json_whole(json, "blocked_ns", t->blocked);
-    cli_json_whole(json, "in_flight_most", t->in_flight_most);
+    cli_json_whole(json, "in_flight_max", t->in_flight_max);
     cli_json_whole(json, "page_cache_growth", s->cached);
     cli_json_close(json, '}');
 }

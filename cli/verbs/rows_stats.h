@@ -9,7 +9,7 @@
 
 typedef struct {
     embla_store_info store;
-    embla_tickets_stats tickets;
+    embla_tickets_info tickets;
     int64_t cached; /* bytes by which the files grew in the page cache; -1 means unknown */
 } cli_rows_stats;
 

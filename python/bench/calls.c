@@ -56,12 +56,12 @@ double time_encode(const char *path, const char *const *texts, const size_t *len
                    float *out, int rounds)
 {
     embla_encoder *encoder = NULL;
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     if (embla_encoder_open(path, NULL, &encoder) != EMBLA_OK ||
-        embla_encoding_new(embla_encoder_tokenizer(encoder), &encoding) != EMBLA_OK)
+        embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding) != EMBLA_OK)
         return -1;
     LEAST(rounds, 1, embla_encode_texts(encoder, encoding, texts, lengths, count, NULL, out, NULL))
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
     embla_encoder_free(encoder);
     return least;
 }

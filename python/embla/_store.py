@@ -53,7 +53,7 @@ class Ngram(_embla.Ngram):
 
     def __repr__(self) -> str:
         info = self.info()
-        return (f"<embla.Ngram {info['kind']}: {info['columns']} of {info['rows']:,} rows for each "
+        return (f"<embla.Ngram {info['kind']}: {info['rows_per_token']} of {info['rows']:,} rows for each "
                 f"token>")
 
 

@@ -324,10 +324,10 @@ class NgramInfo(TypedDict):
     vocab: int
     rows: int
     used: int
-    columns: int
+    rows_per_token: int
     history: int
     orders: int
-    heads: int
+    rows_per_ngram: int
     layer: int
     pad: int
     eos: int

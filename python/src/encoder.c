@@ -35,8 +35,8 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         else
             self = bind_new(type);
         if (self) {
-            embla_encoder_info info;
-            embla_encoder_describe(handle, &info);
+            embla_encoder_info info = {0};
+            status = embla_encoder_describe(handle, &info); /* of a handle: it cannot fail */
             self->base.handle = handle;
             self->dim = info.dim;
         } else {
@@ -71,7 +71,7 @@ static const char *overflow_name(int n)
     return n < 2 ? list[n] : NULL;
 }
 
-static embla_status run_encode(encoder *self, embla_encoding *encoding, const bind_texts *texts,
+static embla_status run_encode(encoder *self, embla_tokenized *encoding, const bind_texts *texts,
                                const embla_encode_options *options, float *out)
 {
     embla_status status;
@@ -97,7 +97,7 @@ static PyObject *encode(encoder *self, const bind_texts *texts, const embla_enco
     }
     if (!out) array = bind_array_new(EMBLA_F32, texts->one ? 1 : 2, shape, &data);
     if (!out && !array) return NULL;
-    embla_encoding *encoding =
+    embla_tokenized *encoding =
         bind_pool_take(&self->pool, embla_encoder_tokenizer(self->base.handle));
     embla_status status = EMBLA_OK;
     if (encoding) {
@@ -151,12 +151,12 @@ static PyObject *encoder_tokens(PyObject *object, PyObject *text)
     bind_texts texts;
     PyObject *list = NULL;
     if (!bind_texts_read(text, "a text", &texts)) return NULL;
-    embla_encoding *encoding =
+    embla_tokenized *encoding =
         bind_pool_take(&self->pool, embla_encoder_tokenizer(self->base.handle));
     if (encoding && texts.one) {
         embla_status status = embla_tokenize(encoding, texts.texts[0], texts.lengths[0], NULL);
-        size_t n = embla_encoding_count(encoding);
-        const int32_t *tokens = embla_encoding_tokens(encoding);
+        size_t n = embla_tokenized_count(encoding);
+        const int32_t *tokens = embla_tokenized_tokens(encoding);
         if (status != EMBLA_OK) bind_fail(status);
         if (status == EMBLA_OK) list = PyList_New(0);
         for (size_t i = 0; list && i < n; i++) {
@@ -176,7 +176,8 @@ static PyObject *encoder_info(PyObject *self, PyObject *unused)
 {
     embla_encoder_info i;
     (void)unused;
-    embla_encoder_describe(((bind_object *)self)->handle, &i);
+    embla_status status = embla_encoder_describe(((bind_object *)self)->handle, &i);
+    if (status != EMBLA_OK) return bind_fail(status);
     PyObject *dict = PyDict_New();
     bool good = dict && bind_put(dict, "compat", bind_text(embla_compat_name(i.compat))) &&
                 bind_put(dict, "why", bind_text(i.why)) &&

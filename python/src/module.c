@@ -19,7 +19,7 @@ static PyObject *module_facts(PyObject *module, PyObject *unused)
     return Py_BuildValue("{s:s,s:s,s:s,s:s,s:N,s:i}", "version", embla_version(), "kernels",
                          embla_kernels_name(), "build", embla_build_info(), "engine",
                          embla_engine_name(), "engine_warning", bind_text(embla_engine_warning()),
-                         "threads_max", embla_threads_max());
+                         "threads_max", embla_max_threads());
 }
 
 static PyObject *module_dtypes(PyObject *module, PyObject *unused)

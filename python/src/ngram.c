@@ -153,7 +153,7 @@ static bool set_shape(rows_job *job, int rank, const Py_ssize_t *shape)
     }
     job->rank = rank;
     memcpy(job->shape, shape, (size_t)rank * sizeof *shape);
-    job->shape[rank] = (Py_ssize_t)job->info.columns;
+    job->shape[rank] = (Py_ssize_t)job->info.rows_per_token;
     return true;
 }
 
@@ -196,7 +196,7 @@ static embla_status run_rows(const embla_ngram *handle, const rows_job *job, voi
     const size_t length = (size_t)job->shape[job->rank - 1];
     const size_t batch = job->rank == 2 ? (size_t)job->shape[0] : 1;
     embla_status status;
-    BIND_RUN(batch * length * job->info.columns > BIND_SMALL,
+    BIND_RUN(batch * length * job->info.rows_per_token > BIND_SMALL,
              status = embla_ngram_rows(handle, job->tokens, batch, length, &job->options, data));
     return status;
 }
@@ -230,7 +230,8 @@ static PyObject *ngram_rows(PyObject *self, BIND_ARGS)
         return NULL;
     if (job.history == Py_None) job.history = NULL;
     if (job.out == Py_None) job.out = NULL;
-    embla_ngram_describe(handle_of(self), &job.info);
+    embla_status status = embla_ngram_describe(handle_of(self), &job.info);
+    if (status != EMBLA_OK) return bind_fail(status);
     if (read_tokens(tokens, &job)) {
         int32_t *before = NULL;
         if (job.history)
@@ -249,13 +250,14 @@ static PyObject *ngram_info(PyObject *self, PyObject *unused)
     static const char *const kinds[] = {"identity", "engram", "qwen", "longcat"};
     embla_ngram_info i;
     (void)unused;
-    embla_ngram_describe(handle_of(self), &i);
-    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:n,s:n,s:i,s:i,s:i,s:i,s:i}", "kind",
-                         (size_t)i.kind < BIND_COUNT(kinds) ? kinds[i.kind] : "?", "tokens",
-                         (long long)i.tokens, "vocab", (long long)i.vocab, "rows",
-                         (long long)i.rows, "used", (long long)i.used, "columns",
-                         (Py_ssize_t)i.columns, "history", (Py_ssize_t)i.history, "orders",
-                         i.orders, "heads", i.heads, "layer", i.layer, "pad", i.pad, "eos", i.eos);
+    embla_status status = embla_ngram_describe(handle_of(self), &i);
+    if (status != EMBLA_OK) return bind_fail(status);
+    return Py_BuildValue(
+        "{s:s,s:L,s:L,s:L,s:L,s:n,s:n,s:i,s:i,s:i,s:i,s:i}", "kind",
+        (size_t)i.kind < BIND_COUNT(kinds) ? kinds[i.kind] : "?", "tokens", (long long)i.tokens,
+        "vocab", (long long)i.vocab, "rows", (long long)i.rows, "used", (long long)i.used,
+        "rows_per_token", (Py_ssize_t)i.rows_per_token, "history", (Py_ssize_t)i.history, "orders",
+        i.orders, "rows_per_ngram", i.rows_per_ngram, "layer", i.layer, "pad", i.pad, "eos", i.eos);
 }
 
 static PyObject *ngram_models(PyObject *type, PyObject *unused)
@@ -278,7 +280,7 @@ static PyMethodDef methods[] = {
     {"models", ngram_models, METH_NOARGS | METH_CLASS, "models()\n--\n\nNames of known models."},
     BIND_METHOD("rows", ngram_rows,
                 "rows(tokens, history=None, *, out=None, threads=0)\n--\n\n"
-                "Row numbers (T, columns) of tokens (T), or (B, T, columns).\n\n"
+                "Row numbers (T, rows_per_token) of tokens (T), or (B, T, rows_per_token).\n\n"
                 "They are written to out, int64, if that is given: new memory costs time."),
     {"info", ngram_info, METH_NOARGS, "info()\n--\n\nThe sizes of the hasher."},
     {NULL, NULL, 0, NULL}};

@@ -140,7 +140,7 @@ static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t to
         return bind_error(EMBLA_ERR_MEMORY, "no memory for the %zu best lines of %zu questions",
                           top, texts->count);
     PyObject *result = NULL;
-    embla_encoding *encoding =
+    embla_tokenized *encoding =
         bind_pool_take(&encoder->pool, embla_encoder_tokenizer(encoder->base.handle));
     if (encoding) {
         bind_progress progress = {.shows = true};

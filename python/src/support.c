@@ -51,7 +51,8 @@ PyObject *bind_fail(embla_status status)
     if (PyErr_Occurred()) return NULL;
     const char *text = embla_error();
     size_t n = status > EMBLA_OK && status <= EMBLA_ERR_BUSY ? (size_t)status : 0;
-    return raise_text(classes[n], *text ? text : embla_status_name(status));
+    const char *name = embla_status_name(status);
+    return raise_text(classes[n], *text ? text : name ? name : "unknown status");
 }
 
 PyObject *bind_fail_path(embla_status status, const char *path)

@@ -126,9 +126,9 @@ static PyObject *tickets_submit(PyObject *self, BIND_ARGS)
 
 static PyObject *tickets_stats(PyObject *self, PyObject *unused)
 {
-    embla_tickets_stats s = {0};
+    embla_tickets_info s = {0};
     (void)unused;
-    embla_status status = embla_tickets_statistics(((bind_object *)self)->handle, &s);
+    embla_status status = embla_tickets_describe(((bind_object *)self)->handle, &s);
     if (status != EMBLA_OK) return bind_fail(status);
     return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "tickets",
                          (long long)s.tickets, "cancelled", (long long)s.cancelled, "busy",

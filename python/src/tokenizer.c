@@ -18,30 +18,30 @@ static const embla_tokenizer *handle_of(PyObject *self)
 
 /* ---- encodings ---- */
 
-embla_encoding *bind_pool_take(bind_pool *pool, const embla_tokenizer *handle)
+embla_tokenized *bind_pool_take(bind_pool *pool, const embla_tokenizer *handle)
 {
-    embla_encoding *encoding = NULL;
+    embla_tokenized *encoding = NULL;
     for (size_t i = 0; i < BIND_SPARE && !encoding; i++)
         encoding = atomic_exchange(&pool->spare[i], NULL);
     if (encoding) return encoding;
-    embla_status status = embla_encoding_new(handle, &encoding);
+    embla_status status = embla_tokenized_new(handle, &encoding);
     if (status != EMBLA_OK) bind_fail(status);
     return encoding;
 }
 
-void bind_pool_return(bind_pool *pool, embla_encoding *encoding)
+void bind_pool_return(bind_pool *pool, embla_tokenized *encoding)
 {
     for (size_t i = 0; i < BIND_SPARE; i++) {
-        embla_encoding *none = NULL;
+        embla_tokenized *none = NULL;
         if (atomic_compare_exchange_strong(&pool->spare[i], &none, encoding)) return;
     }
-    embla_encoding_free(encoding);
+    embla_tokenized_free(encoding);
 }
 
 void bind_pool_free(bind_pool *pool)
 {
     for (size_t i = 0; i < BIND_SPARE; i++)
-        embla_encoding_free(atomic_exchange(&pool->spare[i], NULL));
+        embla_tokenized_free(atomic_exchange(&pool->spare[i], NULL));
 }
 
 /* ---- the object ---- */
@@ -109,10 +109,10 @@ static PyObject *token_list(const int32_t *tokens, size_t count)
     return list;
 }
 
-static PyObject *token_lists(const embla_encoding *encoding, size_t texts)
+static PyObject *token_lists(const embla_tokenized *encoding, size_t texts)
 {
-    const int32_t *tokens = embla_encoding_tokens(encoding);
-    const size_t *starts = embla_encoding_starts(encoding);
+    const int32_t *tokens = embla_tokenized_tokens(encoding);
+    const size_t *starts = embla_tokenized_starts(encoding);
     PyObject *lists = PyList_New((Py_ssize_t)texts);
     for (size_t i = 0; lists && i < texts; i++) {
         PyObject *list = token_list(tokens + starts[i], starts[i + 1] - starts[i]);
@@ -123,15 +123,15 @@ static PyObject *token_lists(const embla_encoding *encoding, size_t texts)
 }
 
 /* All tokens of a batch in one array, and where each text begins. */
-static PyObject *token_arrays(const embla_encoding *encoding, size_t texts)
+static PyObject *token_arrays(const embla_tokenized *encoding, size_t texts)
 {
     int64_t *at = NULL;
     const Py_ssize_t shape[1] = {(Py_ssize_t)texts + 1};
-    const size_t *starts = embla_encoding_starts(encoding);
+    const size_t *starts = embla_tokenized_starts(encoding);
     PyObject *begins = bind_array_new(BIND_I64, 1, shape, (void **)&at);
     for (size_t i = 0; begins && i <= texts; i++) at[i] = (int64_t)starts[i];
-    PyObject *tokens =
-        bind_array_copy(BIND_I32, embla_encoding_count(encoding), embla_encoding_tokens(encoding));
+    PyObject *tokens = bind_array_copy(BIND_I32, embla_tokenized_count(encoding),
+                                       embla_tokenized_tokens(encoding));
     begins = bind_array_result(begins);
     if (tokens && begins) return Py_BuildValue("NN", tokens, begins);
     Py_XDECREF(tokens);
@@ -139,11 +139,11 @@ static PyObject *token_arrays(const embla_encoding *encoding, size_t texts)
     return NULL;
 }
 
-static PyObject *tokens_and_spans(const embla_encoding *encoding)
+static PyObject *tokens_and_spans(const embla_tokenized *encoding)
 {
-    size_t count = embla_encoding_count(encoding);
-    const embla_text_span *spans = embla_encoding_offsets(encoding);
-    PyObject *tokens = token_list(embla_encoding_tokens(encoding), count);
+    size_t count = embla_tokenized_count(encoding);
+    const embla_text_span *spans = embla_tokenized_offsets(encoding);
+    PyObject *tokens = token_list(embla_tokenized_tokens(encoding), count);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count; i++) {
         PyObject *span =
@@ -164,7 +164,7 @@ typedef struct {
 
 static PyObject *encode_texts(tokenizer *self, const bind_texts *texts, const encode_how *how)
 {
-    embla_encoding *encoding = bind_pool_take(&self->pool, self->base.handle);
+    embla_tokenized *encoding = bind_pool_take(&self->pool, self->base.handle);
     if (!encoding) return NULL;
     embla_status status;
     if (texts->one)
@@ -180,7 +180,7 @@ static PyObject *encode_texts(tokenizer *self, const bind_texts *texts, const en
     else if (texts->one && how->options.offsets)
         result = tokens_and_spans(encoding);
     else if (texts->one)
-        result = token_list(embla_encoding_tokens(encoding), embla_encoding_count(encoding));
+        result = token_list(embla_tokenized_tokens(encoding), embla_tokenized_count(encoding));
     else
         result = how->arrays ? token_arrays(encoding, texts->count)
                              : token_lists(encoding, texts->count);
@@ -229,7 +229,7 @@ static PyObject *tokenizer_decode(PyObject *object, BIND_ARGS)
         !bind_ids_read(tokens, "tokens", &ids))
         return NULL;
     int32_t *small = bind_ids_tokens(&ids, "token", INT32_MAX);
-    embla_encoding *encoding = small ? bind_pool_take(&self->pool, self->base.handle) : NULL;
+    embla_tokenized *encoding = small ? bind_pool_take(&self->pool, self->base.handle) : NULL;
     if (encoding) {
         const char *text = NULL;
         size_t length = 0;
@@ -283,7 +283,8 @@ static PyObject *tokenizer_info(PyObject *self, PyObject *unused)
 {
     embla_tokenizer_info i;
     (void)unused;
-    embla_tokenizer_describe(handle_of(self), &i);
+    embla_status status = embla_tokenizer_describe(handle_of(self), &i);
+    if (status != EMBLA_OK) return bind_fail(status);
     PyObject *dict = PyDict_New();
     bool good = dict && bind_put(dict, "kind", bind_text(i.kind_name)) &&
                 bind_put(dict, "source", bind_text(i.source)) &&
@@ -302,8 +303,10 @@ static PyObject *tokenizer_info(PyObject *self, PyObject *unused)
 static Py_ssize_t tokenizer_length(PyObject *self)
 {
     embla_tokenizer_info info;
-    embla_tokenizer_describe(handle_of(self), &info);
-    return (Py_ssize_t)info.tokens;
+    embla_status status = embla_tokenizer_describe(handle_of(self), &info);
+    if (status == EMBLA_OK) return (Py_ssize_t)info.tokens;
+    bind_fail(status);
+    return -1;
 }
 
 static PyMethodDef methods[] = {

@@ -9,12 +9,12 @@
 /* Encodings that no call uses now. They are kept, so that a call allocates nothing. */
 enum { BIND_SPARE = 4 };
 typedef struct {
-    _Atomic(embla_encoding *) spare[BIND_SPARE];
+    _Atomic(embla_tokenized *) spare[BIND_SPARE];
 } bind_pool;
 
 /* An encoding of the tokenizer; NULL after an exception. */
-embla_encoding *bind_pool_take(bind_pool *pool, const embla_tokenizer *tokenizer);
-void bind_pool_return(bind_pool *pool, embla_encoding *encoding);
+embla_tokenized *bind_pool_take(bind_pool *pool, const embla_tokenizer *tokenizer);
+void bind_pool_return(bind_pool *pool, embla_tokenized *encoding);
 void bind_pool_free(bind_pool *pool);
 
 /* The object of an encoder. */

@@ -62,10 +62,11 @@ int main(int argc, char **argv)
     embla_ngram_info info;
     int64_t rows[MOST];
     double sum = 0.0;
-    parameters.vocab = 1000, parameters.orders = 3, parameters.heads = 4, parameters.base = 500;
+    parameters.vocab = 1000, parameters.orders = 3, parameters.rows_per_ngram = 4,
+    parameters.base = 500;
     if (argc != 2 || !check(embla_ngram_new(&parameters, &ngram) == EMBLA_OK, "hasher")) return 1;
-    embla_ngram_describe(ngram, &info);
-    size_t count = TOKENS * info.columns;
+    if (!check(embla_ngram_describe(ngram, &info) == EMBLA_OK, "description")) return 1;
+    size_t count = TOKENS * info.rows_per_token;
     int done = count <= MOST &&
                check(embla_ngram_rows(ngram, tokens, 1, TOKENS, NULL, rows) == EMBLA_OK, "rows") &&
                write_table(argv[1], &format, info.rows) &&

@@ -35,16 +35,16 @@ static uint32_t hash(uint32_t h, uint32_t number)
     return h;
 }
 
-static uint32_t hash_tokens(embla_encoding *e, uint32_t h, const char *text, size_t length)
+static uint32_t hash_tokens(embla_tokenized *e, uint32_t h, const char *text, size_t length)
 {
     if (embla_tokenize(e, text, length, NULL) != EMBLA_OK) stop("a code point");
-    h = hash(h, (uint32_t)embla_encoding_count(e));
-    for (size_t i = 0; i < embla_encoding_count(e); i++)
-        h = hash(h, (uint32_t)embla_encoding_tokens(e)[i]);
+    h = hash(h, (uint32_t)embla_tokenized_count(e));
+    for (size_t i = 0; i < embla_tokenized_count(e); i++)
+        h = hash(h, (uint32_t)embla_tokenized_tokens(e)[i]);
     return h;
 }
 
-static void exhaustive(embla_encoding *e)
+static void exhaustive(embla_tokenized *e)
 {
     for (uint32_t block = 0; block < 0x1100; block++) {
         uint32_t h[3] = {2166136261u, 2166136261u, 2166136261u};
@@ -62,7 +62,7 @@ static void exhaustive(embla_encoding *e)
     }
 }
 
-static void answer(embla_encoding *e, const char *text, size_t length, const char *flags)
+static void answer(embla_tokenized *e, const char *text, size_t length, const char *flags)
 {
     embla_tokenize_options options = {.offsets = strchr(flags, 'o') != NULL,
                                       .add_special = strchr(flags, 's') != NULL,
@@ -74,13 +74,13 @@ static void answer(embla_encoding *e, const char *text, size_t length, const cha
         put_u32(UINT32_MAX);
         return;
     }
-    size_t count = embla_encoding_count(e);
+    size_t count = embla_tokenized_count(e);
     put_u32((uint32_t)count);
-    if (count > 0) (void)fwrite(embla_encoding_tokens(e), sizeof(int32_t), count, stdout);
+    if (count > 0) (void)fwrite(embla_tokenized_tokens(e), sizeof(int32_t), count, stdout);
     if (options.offsets && count > 0)
-        (void)fwrite(embla_encoding_offsets(e), sizeof(embla_text_span), count, stdout);
+        (void)fwrite(embla_tokenized_offsets(e), sizeof(embla_text_span), count, stdout);
     if (!strchr(flags, 'd')) return;
-    if (embla_detokenize(e, embla_encoding_tokens(e), count, true, &decoded, &bytes) != EMBLA_OK)
+    if (embla_detokenize(e, embla_tokenized_tokens(e), count, true, &decoded, &bytes) != EMBLA_OK)
         stop("decoding");
     put_u32((uint32_t)bytes);
     (void)fwrite(decoded, 1, bytes, stdout);
@@ -89,12 +89,12 @@ static void answer(embla_encoding *e, const char *text, size_t length, const cha
 int main(int argc, char **argv)
 {
     embla_tokenizer *tokenizer = NULL;
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     char *text = NULL;
     uint32_t length = 0;
     if (argc != 3) return 2;
     if (embla_tokenizer_open_file(argv[1], &tokenizer) != EMBLA_OK) stop("open");
-    if (embla_encoding_new(tokenizer, &e) != EMBLA_OK) stop("encoding");
+    if (embla_tokenized_new(tokenizer, &e) != EMBLA_OK) stop("encoding");
     if (strcmp(argv[2], "exhaustive") == 0) exhaustive(e);
     while (strcmp(argv[2], "exhaustive") != 0 && fread(&length, sizeof length, 1, stdin) == 1) {
         text = realloc(text, (size_t)length + 1);
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
         if (length > 0 && argc > 3) (void)fflush(stdout);
     }
     free(text);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     embla_tokenizer_free(tokenizer);
     return ferror(stdout) ? 1 : 0;
 }

@@ -61,5 +61,5 @@ const char *embla_status_name(embla_status status)
     case EMBLA_ERR_BUSY:
         return "busy";
     }
-    return "unknown";
+    return NULL;
 }

@@ -70,7 +70,7 @@ enum { SHARE = 128 << 10 }; /* minimum bytes for each thread */
 
 /* More threads than CPUs can be useful on a shared machine. But no call may ask for
  * thousands: each has a stack. */
-int embla_threads_max(void)
+int embla_max_threads(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
 #ifdef _OPENMP
@@ -100,7 +100,7 @@ int embla_threads_for(int asked, size_t bytes)
     int threads = 1;
     (void)asked;
 #endif
-    if (threads > embla_threads_max()) threads = embla_threads_max();
+    if (threads > embla_max_threads()) threads = embla_max_threads();
     if (worth < (size_t)threads) threads = (int)worth;
 #ifdef _OPENMP
     threads = grant_threads(threads);

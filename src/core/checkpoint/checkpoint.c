@@ -31,7 +31,7 @@ void embla_checkpoint_free(embla_checkpoint *cp)
 
 const char *embla_checkpoint_format(const embla_checkpoint *cp)
 {
-    return cp->format->name;
+    return cp ? cp->format->name : NULL;
 }
 
 const embla_file *embla_checkpoint_files(const embla_checkpoint *cp, size_t *count)

@@ -9,11 +9,11 @@
 
 const char *embla_role_name(embla_role role)
 {
-    static const char *const names[] = {
-        "",          "tokens",      "positions", "head",   "head bias", "per layer", "tokens copy",
-        "head copy", "token types", "mapping",   "weights"};
+    static const char *const names[] = {"none",        "tokens",    "positions",   "head",
+                                        "head bias",   "per layer", "tokens copy", "head copy",
+                                        "token types", "mapping",   "weights"};
     size_t n = (size_t)role;
-    return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
 }
 
 /* Writes "name (rows x dim), .." for all tensors with a role, for the message about several. */

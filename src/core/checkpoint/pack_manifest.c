@@ -68,13 +68,13 @@ embla_status embla_pack_complete(embla_pack *p, const char *name)
                           "%.200s: a pack of %" PRId64 " rows and %" PRId64
                           " bundles; it must have 1 to 2^40 rows and 0 to %d bundles (K2)",
                           name, p->rows, p->bundles, INT32_MAX);
-    if (p->heads > EMBLA_PACK_HEADS_MOST || (p->bundles > 0) != (p->heads > 0))
+    if (p->rows_per_ngram > EMBLA_PACK_BUNDLE_MOST || (p->bundles > 0) != (p->rows_per_ngram > 0))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: %" PRId64 " bundles of %zu rows; bundles have 1 to %d rows (K2)",
-                          name, p->bundles, p->heads, EMBLA_PACK_HEADS_MOST);
+                          name, p->bundles, p->rows_per_ngram, EMBLA_PACK_BUNDLE_MOST);
     EMBLA_TRY(embla_row_bytes(&p->format, &p->row_bytes));
     p->row_pages = embla_pack_pages_of(p->row_bytes);
-    p->bundle_pages = embla_pack_pages_of((p->heads > 0 ? p->heads : 1) *
+    p->bundle_pages = embla_pack_pages_of((p->rows_per_ngram > 0 ? p->rows_per_ngram : 1) *
                                           (uint64_t)(p->row_bytes + EMBLA_PACK_NUMBER));
     if (!pages_size(&p->row_pages, (uint64_t)p->rows, &p->rows_size) ||
         !pages_size(&p->bundle_pages, (uint64_t)p->bundles, &p->bundles_size))
@@ -164,15 +164,15 @@ static embla_status parse_hasher(const embla_json_value *object, const char *nam
     h.kind = whole(&r, "kind", 0, 3);
     h.vocab = whole(&r, "vocab", 1, INT32_MAX);
     h.orders = whole(&r, "orders", 1, ORDERS_MOST);
-    h.heads = whole(&r, "heads", 1, COLUMNS_MOST / ORDERS_MOST);
+    h.rows_per_ngram = whole(&r, "heads", 1, COLUMNS_MOST / ORDERS_MOST);
     h.pad = whole(&r, "pad", -1, INT32_MAX);
     h.eos = whole(&r, "eos", -1, INT32_MAX);
     h.eos_rule = whole(&r, "eos_rule", 0, 2);
     h.rows = whole(&r, "rows", 1, p->rows);
     h.fold = whole(&r, "fold", 0, INT32_MAX);
     h.multipliers = list(&r, &p->arena, "multipliers", h.orders);
-    h.sizes = list(&r, &p->arena, "sizes", (h.orders - 1) * h.heads);
-    h.offsets = list(&r, &p->arena, "offsets", (h.orders - 1) * h.heads);
+    h.sizes = list(&r, &p->arena, "sizes", (h.orders - 1) * h.rows_per_ngram);
+    h.offsets = list(&r, &p->arena, "offsets", (h.orders - 1) * h.rows_per_ngram);
     p->hasher = h;
     return r.status;
 }
@@ -204,7 +204,7 @@ embla_status embla_pack_parse(const char *text, const char *name, embla_pack *ou
                           name, out->version, EMBLA_PACK_VERSION);
     out->rows = whole(&r, "rows", 1, EMBLA_ROWS_MOST);
     out->layer = (int32_t)whole(&r, "layer", -1, INT32_MAX);
-    out->heads = (size_t)whole(&r, "bundle_heads", 0, EMBLA_PACK_HEADS_MOST);
+    out->rows_per_ngram = (size_t)whole(&r, "bundle_heads", 0, EMBLA_PACK_BUNDLE_MOST);
     out->bundles = whole(&r, "bundles", 0, INT32_MAX);
     EMBLA_TRY(r.status);
     out->name = embla_json_string(embla_json_get(out->json, "name"), NULL);
@@ -370,15 +370,15 @@ static void print_hasher(const embla_json_sink *to, const embla_pack_hasher *h)
     embla_json_write_whole(to, h->kind);
     print_whole(to, "vocab", h->vocab);
     print_whole(to, "orders", h->orders);
-    print_whole(to, "heads", h->heads);
+    print_whole(to, "heads", h->rows_per_ngram);
     print_whole(to, "pad", h->pad);
     print_whole(to, "eos", h->eos);
     print_whole(to, "eos_rule", h->eos_rule);
     print_whole(to, "rows", h->rows);
     print_whole(to, "fold", h->fold);
     print_list(to, "multipliers", h->multipliers, h->orders);
-    print_list(to, "sizes", h->sizes, (h->orders - 1) * h->heads);
-    print_list(to, "offsets", h->offsets, (h->orders - 1) * h->heads);
+    print_list(to, "sizes", h->sizes, (h->orders - 1) * h->rows_per_ngram);
+    print_list(to, "offsets", h->offsets, (h->orders - 1) * h->rows_per_ngram);
     embla_json_write(to, "}");
 }
 
@@ -399,7 +399,7 @@ static void print_pack(const embla_json_sink *to, const embla_pack *p)
     print_whole(to, "scales", (int64_t)p->format.scales);
     embla_json_write(to, ",\"scale\":");
     embla_json_write(to, scale);
-    print_whole(to, "bundle_heads", (int64_t)p->heads);
+    print_whole(to, "bundle_heads", (int64_t)p->rows_per_ngram);
     print_whole(to, "bundles", p->bundles);
     if (p->hasher.given) print_hasher(to, &p->hasher);
     for (int i = 0; i < EMBLA_PACK_LISTS; i++) {

@@ -15,9 +15,9 @@
 enum {
     EMBLA_PACK_VERSION = 2, /* that is written; 1 is read too */
     EMBLA_PACK_PAGE = 4096,
-    EMBLA_PACK_NUMBER = 8,      /* bytes of the row number before each row of a bundle */
-    EMBLA_PACK_HEADS_MOST = 32, /* rows of a bundle */
-    EMBLA_PACK_BLOCK = 64 << 20 /* bytes of rows that share a checksum */
+    EMBLA_PACK_NUMBER = 8,       /* bytes of the row number before each row of a bundle */
+    EMBLA_PACK_BUNDLE_MOST = 32, /* rows of a bundle */
+    EMBLA_PACK_BLOCK = 64 << 20  /* bytes of rows that share a checksum */
 };
 
 #define EMBLA_PACK_KEY     "embla.pack"
@@ -38,7 +38,7 @@ typedef struct {
 /* The n-gram hasher of the table: fields of embla_ngram_parameters. */
 typedef struct {
     bool given;
-    int64_t kind, vocab, orders, heads, pad, eos, eos_rule;
+    int64_t kind, vocab, orders, rows_per_ngram, pad, eos, eos_rule;
     int64_t rows;                   /* of the table, padding included */
     int64_t fold;                   /* tokens of the fold; 0 means none */
     const int64_t *multipliers;     /* orders of them; NULL means none */
@@ -53,9 +53,9 @@ typedef struct {
     int64_t version; /* of the file; 0 means the newest */
     embla_row_format format;
     int64_t rows;
-    int32_t layer;    /* of the table; -1 means none */
-    const char *name; /* of the table in its source */
-    size_t heads;     /* rows of a bundle; 0 means that there are no bundles */
+    int32_t layer;         /* of the table; -1 means none */
+    const char *name;      /* of the table in its source */
+    size_t rows_per_ngram; /* rows of a bundle; 0 means that there are no bundles */
     int64_t bundles;
     embla_pack_hasher hasher;
     const char *sums[EMBLA_PACK_LISTS]; /* checksums of the lists, as text; NULL means none */

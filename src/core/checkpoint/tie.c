@@ -13,11 +13,11 @@ enum { BLOCK = 1 << 20 };
 
 const char *embla_tie_name(embla_tie_kind kind)
 {
-    static const char *const names[] = {"",        "tied",           "tied, stored twice",
+    static const char *const names[] = {NULL,      "tied",           "tied, stored twice",
                                         "untied",  "tied, inverted", "head missing",
                                         "no head", "no table"};
     size_t n = (size_t)kind;
-    return n < sizeof names / sizeof names[0] ? names[n] : "unknown";
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
 }
 
 /* Raises *most to the largest |a - b| of count numbers; two NaNs, or two equal infinities, count

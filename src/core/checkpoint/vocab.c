@@ -279,17 +279,17 @@ void embla_vocab_free(embla_vocab *vocab)
 
 const char *embla_vocab_source(const embla_vocab *vocab)
 {
-    return vocab->source;
+    return vocab ? vocab->source : NULL;
 }
 
 int64_t embla_vocab_count(const embla_vocab *vocab)
 {
-    return (int64_t)vocab->count;
+    return vocab ? (int64_t)vocab->count : 0;
 }
 
 int64_t embla_vocab_end(const embla_vocab *vocab)
 {
-    return vocab->end;
+    return vocab ? vocab->end : 0;
 }
 
 bool embla_vocab_fits(const embla_vocab *vocab, int64_t rows)
@@ -314,7 +314,7 @@ static const embla_name *find_token(const embla_vocab *vocab, uint32_t token)
 
 const char *embla_vocab_word(const embla_vocab *vocab, int32_t token, size_t *length)
 {
-    if (token < 0 || token >= vocab->end) return NULL;
+    if (!vocab || token < 0 || token >= vocab->end) return NULL;
     const embla_name *word = find_token(vocab, (uint32_t)token);
     if (!word) return NULL;
     if (length) *length = word->length;

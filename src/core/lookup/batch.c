@@ -30,7 +30,7 @@ struct embla_batch {
     char *again;      /* the same row from its file, to compare */
     size_t every;     /* see embla_batch_verify */
     uint64_t counted; /* rows that could have been verified so far */
-    embla_batch_stats stats;
+    embla_batch_info stats;
 };
 
 /* ---- create, free ---- */
@@ -114,9 +114,12 @@ static int64_t bytes_touched(const embla_batch *batch, size_t unique, const embl
     return (int64_t)(units << bits);
 }
 
-void embla_batch_statistics(const embla_batch *batch, embla_batch_stats *out)
+embla_status embla_batch_describe(const embla_batch *batch, embla_batch_info *out)
 {
-    if (batch && out) *out = batch->stats;
+    EMBLA_NEED(batch);
+    EMBLA_NEED(out);
+    *out = batch->stats;
+    return EMBLA_OK;
 }
 
 /* ---- verify ---- */
@@ -160,7 +163,7 @@ static embla_status verify_row(const embla_batch *batch, size_t i, const embla_r
 }
 
 /* Verifies about one row in `every`. The choice depends only on how many rows there were before, so
- * it does not follow a pattern of heads. */
+ * it does not follow a pattern of n-grams. */
 static embla_status verify_some(embla_batch *batch, size_t unique, const embla_row_part *part,
                                 int64_t *verified)
 {
@@ -185,15 +188,15 @@ embla_lookup_call embla_batch_call(const embla_row_source *source, const int64_t
     return (embla_lookup_call){.source = source,
                                .rows = rows,
                                .count = count,
-                               .heads = options->heads,
-                               .first = options->first,
+                               .rows_per_token = options->rows_per_token,
+                               .first = options->first_column,
                                .columns = options->columns,
                                .scale = options->scale,
                                .sum = options->sum,
                                .raw = options->raw,
                                .out_dtype = options->out_dtype,
                                .token_stride = options->token_stride,
-                               .head_stride = options->head_stride,
+                               .row_stride = options->row_stride,
                                .out = out,
                                .threads = options->threads};
 }
@@ -234,7 +237,7 @@ embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows, size_t 
     EMBLA_TRY(verify_some(batch, unique, &call.part, &verified));
     EMBLA_TRY(embla_lookup_run(&call));
     if (count > 0 && !batch->staging) EMBLA_TRY(embla_source_check(&batch->source));
-    embla_batch_stats *stats = &batch->stats;
+    embla_batch_info *stats = &batch->stats;
     stats->calls++;
     stats->asked += (int64_t)count;
     stats->unique += (int64_t)unique;

@@ -14,7 +14,7 @@
 
 #include "lookup/source.h"
 
-/* Vector (t, h) of token t and head h is written to out + t * token_stride + h * head_stride. A
+/* Vector h of token t is written to out + t * token_stride + h * row_stride. A
  * field that is 0 or NULL means its default, as in the public options. */
 typedef struct {
     const embla_row_source *source;
@@ -24,7 +24,7 @@ typedef struct {
     const int64_t *token_rows; /* the row of each token; NULL means that token i is row i */
     int64_t token_count;
 
-    size_t heads;          /* row numbers of a token; 0 means 1 */
+    size_t rows_per_token; /* row numbers of a token; 0 means 1 */
     size_t first, columns; /* numbers first .. first+columns-1 of each row; 0 means the rest */
 
     const embla_row_source *positions; /* added to each row; must be in memory; NULL means none */
@@ -36,13 +36,13 @@ typedef struct {
     bool sum;    /* add the rows of a token to one vector */
     bool raw;    /* copy stored bytes */
     embla_dtype out_dtype;
-    size_t token_stride, head_stride;
+    size_t token_stride, row_stride;
     char *out;
     int threads;
 
     /* Set by embla_lookup_check, together with the defaults above. */
     embla_row_part part; /* of every row */
-    size_t token_total;  /* count / heads */
+    size_t token_total;  /* count / rows_per_token */
     size_t vector_bytes;
     bool copy;          /* the stored bytes are the wanted bytes */
     const char *codes;  /* of the part, in row 0; NULL if the rows are not in memory */

@@ -135,35 +135,36 @@ static embla_status check_stride(const char *name, size_t stride, size_t bytes)
                       stride, bytes);
 }
 
-/* Either the vectors of a token or those of a head are next to each other; no vectors overlap. */
+/* Either the vectors of a token or those of the same place in each token are next to each other; no
+ * vectors overlap. */
 static embla_status check_strides(embla_lookup_call *call)
 {
-    size_t bytes = call->vector_bytes, vectors = call->sum ? 1 : call->heads, span, last;
+    size_t bytes = call->vector_bytes, vectors = call->sum ? 1 : call->rows_per_token, span, last;
     uint64_t step, end;
-    EMBLA_TRY(
-        check_stride(call->heads > 1 || call->sum ? "token" : "output", call->token_stride, bytes));
-    EMBLA_TRY(check_stride("head", call->head_stride, bytes));
-    if (call->sum && call->head_stride != 0)
+    EMBLA_TRY(check_stride(call->rows_per_token > 1 || call->sum ? "token" : "output",
+                           call->token_stride, bytes));
+    EMBLA_TRY(check_stride("row", call->row_stride, bytes));
+    if (call->sum && call->row_stride != 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the head stride is %zu, but a sum has one vector for each token",
-                          call->head_stride);
-    if (call->head_stride == 0) call->head_stride = bytes;
-    if (!embla_mul_ok(vectors, call->head_stride, &step)) step = UINT64_MAX;
+                          "row_stride is %zu, but a sum has one vector for each token",
+                          call->row_stride);
+    if (call->row_stride == 0) call->row_stride = bytes;
+    if (!embla_mul_ok(vectors, call->row_stride, &step)) step = UINT64_MAX;
     if (call->token_stride == 0) call->token_stride = (size_t)step;
-    if (vectors == 1) call->head_stride = call->token_stride;
+    if (vectors == 1) call->row_stride = call->token_stride;
     if (!embla_span_ok(call->token_total, call->token_stride, 0, &last) ||
-        !embla_span_ok(vectors, call->head_stride, bytes, &span) ||
+        !embla_span_ok(vectors, call->row_stride, bytes, &span) ||
         !embla_add_ok(last, span, &end) || !embla_size_ok(end, &span))
         return embla_fail(
             EMBLA_ERR_ARGUMENT,
             "%zu tokens of %zu vectors, %zu and %zu bytes apart, do not fit in memory",
-            call->token_total, vectors, call->token_stride, call->head_stride);
-    if (vectors > 1 && !fits_between(vectors, call->head_stride, call->token_stride, bytes) &&
-        !fits_between(call->token_total, call->token_stride, call->head_stride, bytes))
+            call->token_total, vectors, call->token_stride, call->row_stride);
+    if (vectors > 1 && !fits_between(vectors, call->row_stride, call->token_stride, bytes) &&
+        !fits_between(call->token_total, call->token_stride, call->row_stride, bytes))
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "strides of %zu (token) and %zu (head) make vectors of %zu bytes "
+                          "strides of %zu (token) and %zu (row) make vectors of %zu bytes "
                           "overlap: %zu tokens of %zu",
-                          call->token_stride, call->head_stride, bytes, call->token_total, vectors);
+                          call->token_stride, call->row_stride, bytes, call->token_total, vectors);
     return EMBLA_OK;
 }
 
@@ -197,12 +198,13 @@ embla_status embla_lookup_check(embla_lookup_call *call)
 {
     const embla_row_source *s = call->source;
     EMBLA_TRY(embla_threads_check(call->threads));
-    if (call->heads == 0) call->heads = 1;
-    call->token_total = call->heads == 1 ? call->count : call->count / call->heads;
-    if (call->token_total * call->heads != call->count)
+    if (call->rows_per_token == 0) call->rows_per_token = 1;
+    call->token_total =
+        call->rows_per_token == 1 ? call->count : call->count / call->rows_per_token;
+    if (call->token_total * call->rows_per_token != call->count)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%zu row numbers cannot be divided into tokens with %zu heads each",
-                          call->count, call->heads);
+                          "%zu row numbers cannot be divided into tokens with %zu rows each",
+                          call->count, call->rows_per_token);
     EMBLA_TRY(check_vector(call));
     EMBLA_TRY(check_strides(call));
     if (call->positions && call->positions->row->format.dim != s->row->format.dim)

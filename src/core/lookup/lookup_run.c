@@ -37,7 +37,7 @@ typedef struct {
     const embla_kernels *kernels;
     embla_encode_fn *narrow; /* NULL means that the result is f32 */
     const embla_dtype_info *out_info;
-    bool consecutive; /* vectors follow each other, head_stride apart, token after token */
+    bool consecutive; /* vectors follow each other, row_stride apart, token after token */
     bool in_place;    /* floats are decoded directly to out */
     bool usable;      /* stored rows are aligned floats in memory and need no decoding */
     size_t tile;      /* rows in a tile; for a sum, whole tokens */
@@ -148,17 +148,19 @@ static embla_status copy_tile(const plan *p, const int64_t *rows, size_t start, 
     const embla_lookup_call *call = p->call;
     for (size_t done = 0; done < n;) {
         size_t i = start + done, left = n - done;
-        size_t head = p->consecutive ? 0 : i % call->heads;
-        size_t run = p->consecutive || left < call->heads - head ? left : call->heads - head;
-        char *out = p->consecutive ? call->out + i * call->head_stride
-                                   : call->out + i / call->heads * call->token_stride +
-                                         head * call->head_stride;
+        size_t head = p->consecutive ? 0 : i % call->rows_per_token;
+        size_t run = p->consecutive || left < call->rows_per_token - head
+                         ? left
+                         : call->rows_per_token - head;
+        char *out = p->consecutive ? call->out + i * call->row_stride
+                                   : call->out + i / call->rows_per_token * call->token_stride +
+                                         head * call->row_stride;
         const embla_read_job job = {.rows = rows + done,
                                     .count = run,
                                     .known = known - done,
                                     .part = &call->part,
                                     .out = out,
-                                    .out_stride = call->head_stride,
+                                    .out_stride = call->row_stride,
                                     .mode = p->mode};
         if (call->codes)
             copy_from_memory(p->kernels, call->codes, call->scales, call->stride, call->prefetch,
@@ -237,7 +239,7 @@ static void add_row(walk *w, const char *codes, const char *scales)
         p->kernels->scale_add(x, 1.0f, w->sums[w->now], w->n, w->sums[!w->now]);
         w->now = !w->now;
     }
-    if (w->head + 1 == p->call->heads)
+    if (w->head + 1 == p->call->rows_per_token)
         write_numbers(w, w->sums[w->now], w->at, w->n,
                       w->token + embla_dtype_bytes(p->out_info, w->at));
 }
@@ -286,11 +288,11 @@ static inline void decode_row(walk *w, ahead *a, const char *codes, const char *
     if (call->sum)
         add_row(w, codes, scales);
     else if (w->n <= p->piece)
-        decode_piece(w, codes, scales, w->at, w->n, out + w->head * call->head_stride);
+        decode_piece(w, codes, scales, w->at, w->n, out + w->head * call->row_stride);
     else
-        decode_long_row(w, a, codes, scales, out + w->head * call->head_stride);
+        decode_long_row(w, a, codes, scales, out + w->head * call->row_stride);
     w->index++;
-    if (++w->head < call->heads) return;
+    if (++w->head < call->rows_per_token) return;
     w->head = 0;
     w->token += call->token_stride;
 }
@@ -360,8 +362,8 @@ static embla_status decode_tile(const plan *p, const int64_t *rows, size_t start
         if (w.n < call->part.n)
             EMBLA_TRY(embla_row_part_of(call->source->row, call->part.first + w.at, w.n, &block));
         w.index = start;
-        w.head = call->heads == 1 ? 0 : start % call->heads;
-        w.token = call->out + start / call->heads * call->token_stride;
+        w.head = call->rows_per_token == 1 ? 0 : start % call->rows_per_token;
+        w.token = call->out + start / call->rows_per_token * call->token_stride;
         if (call->codes)
             direct_tile(&w, &block, rows, n, known);
         else
@@ -403,9 +405,9 @@ static embla_status run_tile(const plan *p, int64_t tile)
 static embla_write_mode choose_mode(const plan *p)
 {
     const embla_lookup_call *c = p->call;
-    size_t bytes = c->token_total * (c->sum ? 1 : c->heads) * c->vector_bytes;
+    size_t bytes = c->token_total * (c->sum ? 1 : c->rows_per_token) * c->vector_bytes;
     bool whole_lines =
-        ((uintptr_t)c->out | c->token_stride | c->head_stride | c->vector_bytes) % EMBLA_LINE == 0;
+        ((uintptr_t)c->out | c->token_stride | c->row_stride | c->vector_bytes) % EMBLA_LINE == 0;
     embla_write_mode mode = embla_kernels_write_mode(bytes, whole_lines);
     /* Prefetched lines follow in memory, so they must be the next ones that are written. */
     return mode == EMBLA_WRITE_AHEAD && !p->consecutive ? EMBLA_WRITE_PLAIN : mode;
@@ -459,7 +461,7 @@ static void choose_decoding(plan *p)
     if (call->out_dtype != EMBLA_F32)
         p->narrow = embla_dtype_encoder(call->out_dtype, p->kernels->isa);
     p->in_place =
-        plain && !p->narrow && floats_aligned(call->out, call->token_stride | call->head_stride);
+        plain && !p->narrow && floats_aligned(call->out, call->token_stride | call->row_stride);
     p->usable =
         row->format.dtype == EMBLA_F32 && call->codes && floats_aligned(call->codes, call->stride);
     p->block = choose_block(call);
@@ -471,14 +473,14 @@ embla_status embla_lookup_run(const embla_lookup_call *call)
     plan p = {.call = call, .kernels = embla_kernels_get()};
     if (call->count == 0) return EMBLA_OK;
     p.out_info = embla_dtype_find_info(call->out_dtype);
-    p.consecutive = call->heads == 1 || call->sum || call->token_total == 1 ||
-                    call->token_stride == call->heads * call->head_stride;
+    p.consecutive = call->rows_per_token == 1 || call->sum || call->token_total == 1 ||
+                    call->token_stride == call->rows_per_token * call->row_stride;
     p.mode = choose_mode(&p);
     if (!call->copy) choose_decoding(&p);
     int threads = choose_threads(call);
     size_t at_once = call->codes ? 0 : call->source->kind->at_once;
-    p.tile = choose_tile(call->count, call->sum ? call->heads : 1, at_once < TILE ? TILE : at_once,
-                         threads);
+    p.tile = choose_tile(call->count, call->sum ? call->rows_per_token : 1,
+                         at_once < TILE ? TILE : at_once, threads);
     if (p.tile >= call->count) return run_tile(&p, 0);
     int64_t tiles = (int64_t)((call->count - 1) / p.tile + 1);
     if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */

@@ -117,6 +117,8 @@ void embla_fold_free(embla_fold *fold)
 void embla_fold_checksum(const embla_fold *fold, char out[33])
 {
     embla_checksum_state state;
+    out[0] = '\0';
+    if (!fold) return;
     embla_checksum_begin(&state);
     for (int64_t i = 0; i < fold->tokens; i++) {
         uint32_t value = (uint32_t)fold->values[i];

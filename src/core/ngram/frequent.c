@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The most frequent n-grams of a text or of a trace, as lists of row numbers.
  *
- * An n-gram is known by its row numbers: all heads of one order have their own. Each order has a
+ * An n-gram is known by its row numbers: all hashes of one order have their own. Each order has a
  * hash table: a 64-bit key of the row numbers, a count, and the token where it occurred first. Two
  * n-grams with one key (one pair in 2^64) count as one. When all tokens are counted, the row
  * numbers of the most frequent ones are computed or read once more, at the token where they were.
@@ -35,7 +35,7 @@ typedef struct {
     const embla_frequent_options *o;
     embla_checkpoint *trace;
     const char *tensor; /* of the trace */
-    size_t tokens, columns, heads, orders;
+    size_t tokens, rows_per_token, rows_per_ngram, orders;
     size_t history; /* tokens before a token that its row numbers depend on */
     gram_table *table;
     int64_t *rows; /* BLOCK x columns */
@@ -43,7 +43,7 @@ typedef struct {
 
 struct embla_frequent {
     size_t bytes; /* of this block, including the rows */
-    size_t count, heads;
+    size_t count, rows_per_ngram;
     int64_t *rows;
 };
 
@@ -58,7 +58,7 @@ static size_t slots_bytes(const gram_table *t)
 static embla_status read_rows(const counter *c, size_t first, size_t count)
 {
     const embla_frequent_options *o = c->o;
-    size_t row = c->columns * sizeof *c->rows;
+    size_t row = c->rows_per_token * sizeof *c->rows;
     int32_t before[EMBLA_NGRAM_ORDERS_MOST];
     if (c->trace)
         return embla_checkpoint_read(c->trace, c->tensor, (int64_t)(first * row), count * row,
@@ -72,9 +72,9 @@ static embla_status read_rows(const counter *c, size_t first, size_t count)
 /* ---- counting ---- */
 
 /* 0 is for free slots. */
-static uint64_t key_of(const int64_t *rows, size_t heads)
+static uint64_t key_of(const int64_t *rows, size_t rows_per_ngram)
 {
-    uint64_t key = embla_hash_rows(rows, heads);
+    uint64_t key = embla_hash_rows(rows, rows_per_ngram);
     return key != 0 ? key : 1;
 }
 
@@ -103,7 +103,7 @@ static embla_status count_token(counter *c, size_t token, const int64_t *rows)
     for (size_t n = 0; n < c->orders; n++) {
         gram_table *t = &c->table[n];
         if (t->used >= (size_t)1 << (t->bits - 1)) EMBLA_TRY(grow(t));
-        uint64_t key = key_of(rows + n * c->heads, c->heads);
+        uint64_t key = key_of(rows + n * c->rows_per_ngram, c->rows_per_ngram);
         gram_seen *s = find(t, key);
         if (s->key == 0) {
             *s = (gram_seen){.key = key, .token = (uint32_t)token};
@@ -119,7 +119,8 @@ static embla_status count_all(counter *c)
     for (size_t i = 0; i < c->tokens; i += BLOCK) {
         size_t n = c->tokens - i < BLOCK ? c->tokens - i : BLOCK;
         EMBLA_TRY(read_rows(c, i, n));
-        for (size_t k = 0; k < n; k++) EMBLA_TRY(count_token(c, i + k, c->rows + k * c->columns));
+        for (size_t k = 0; k < n; k++)
+            EMBLA_TRY(count_token(c, i + k, c->rows + k * c->rows_per_token));
         EMBLA_TRY(embla_progress_report(c->o->progress, c->o->context, "count", (int64_t)(i + n),
                                         (int64_t)c->tokens));
     }
@@ -152,18 +153,18 @@ static size_t choose(const counter *c, size_t n, frequent_gram *out)
             out[found++] = (frequent_gram){
                 .count = t->slots[i].count, .token = t->slots[i].token, .order = (uint32_t)n};
     qsort(out, found, sizeof *out, by_count);
-    return found < c->o->most ? found : c->o->most;
+    return found < c->o->max_ngrams ? found : c->o->max_ngrams;
 }
 
-static embla_status new_result(size_t count, size_t heads, embla_frequent **out)
+static embla_status new_result(size_t count, size_t rows_per_ngram, embla_frequent **out)
 {
     void *memory = NULL;
-    size_t bytes = 64 + count * heads * sizeof(int64_t);
+    size_t bytes = 64 + count * rows_per_ngram * sizeof(int64_t);
     EMBLA_TRY(embla_mem_new(bytes, "frequent n-grams", &memory));
     embla_frequent *f = memory;
     *f = (embla_frequent){.bytes = bytes,
                           .count = count,
-                          .heads = heads,
+                          .rows_per_ngram = rows_per_ngram,
                           .rows = (int64_t *)(void *)((char *)memory + 64)};
     *out = f;
     return EMBLA_OK;
@@ -179,11 +180,11 @@ static embla_status make_result(counter *c, embla_frequent **out)
     frequent_gram *list = memory;
     for (size_t n = 0; n < c->orders; n++) kept += choose(c, n, list + kept);
     qsort(list, kept, sizeof *list, by_count);
-    embla_status status = new_result(kept, c->heads, out);
+    embla_status status = new_result(kept, c->rows_per_ngram, out);
     for (size_t i = 0; i < kept && status == EMBLA_OK; i++) {
         status = read_rows(c, list[i].token, 1);
-        memcpy((*out)->rows + i * c->heads, c->rows + list[i].order * c->heads,
-               c->heads * sizeof *c->rows);
+        memcpy((*out)->rows + i * c->rows_per_ngram, c->rows + list[i].order * c->rows_per_ngram,
+               c->rows_per_ngram * sizeof *c->rows);
     }
     embla_mem_free(memory, bytes);
     return status;
@@ -207,7 +208,7 @@ static embla_status open_trace(counter *c)
                           c->o->trace, t->rank, t->type, COLUMNS_MOST);
     c->tensor = t->name;
     c->tokens = (size_t)t->shape[0];
-    c->columns = (size_t)t->shape[1];
+    c->rows_per_token = (size_t)t->shape[1];
     return EMBLA_OK;
 }
 
@@ -215,21 +216,23 @@ static embla_status open_counter(counter *c)
 {
     embla_ngram_info info = {0};
     void *memory = NULL;
-    if (c->o->ngram) embla_ngram_describe(c->o->ngram, &info);
+    if (c->o->ngram) EMBLA_TRY(embla_ngram_describe(c->o->ngram, &info));
     if (c->o->trace) {
         EMBLA_TRY(open_trace(c));
     } else {
         c->tokens = c->o->length;
-        c->columns = info.columns;
+        c->rows_per_token = info.rows_per_token;
         c->history = info.history;
     }
-    c->heads = c->o->heads > 0 ? c->o->heads : (size_t)info.heads;
-    if (c->heads < 1 || c->columns % c->heads != 0 || c->tokens > UINT32_MAX)
+    c->rows_per_ngram =
+        c->o->rows_per_ngram > 0 ? c->o->rows_per_ngram : (size_t)info.rows_per_ngram;
+    if (c->rows_per_ngram < 1 || c->rows_per_token % c->rows_per_ngram != 0 ||
+        c->tokens > UINT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%zu tokens with %zu row numbers each, in n-grams of %zu; the first must "
-                          "be below 2^32, the second a multiple of the third: set heads",
-                          c->tokens, c->columns, c->heads);
-    c->orders = c->columns / c->heads;
+                          "be below 2^32, the second a multiple of the third: set rows_per_ngram",
+                          c->tokens, c->rows_per_token, c->rows_per_ngram);
+    c->orders = c->rows_per_token / c->rows_per_ngram;
     EMBLA_TRY(embla_mem_new(c->orders * sizeof *c->table, "orders", &memory));
     c->table = memory;
     for (size_t n = 0; n < c->orders; n++) {
@@ -237,7 +240,7 @@ static embla_status open_counter(counter *c)
         EMBLA_TRY(embla_mem_new(slots_bytes(&c->table[n]), "the n-grams of a text", &memory));
         c->table[n].slots = memory;
     }
-    EMBLA_TRY(embla_mem_new(BLOCK * c->columns * sizeof *c->rows, "row numbers", &memory));
+    EMBLA_TRY(embla_mem_new(BLOCK * c->rows_per_token * sizeof *c->rows, "row numbers", &memory));
     c->rows = memory;
     return EMBLA_OK;
 }
@@ -247,7 +250,7 @@ static void close_counter(counter *c)
     for (size_t n = 0; c->table && n < c->orders; n++)
         if (c->table[n].slots) embla_mem_free(c->table[n].slots, slots_bytes(&c->table[n]));
     if (c->table) embla_mem_free(c->table, c->orders * sizeof *c->table);
-    if (c->rows) embla_mem_free(c->rows, BLOCK * c->columns * sizeof *c->rows);
+    if (c->rows) embla_mem_free(c->rows, BLOCK * c->rows_per_token * sizeof *c->rows);
     embla_checkpoint_free(c->trace);
 }
 
@@ -275,11 +278,12 @@ embla_status embla_frequent_new(const embla_frequent_options *options, embla_fre
     return EMBLA_OK;
 }
 
-const int64_t *embla_frequent_rows(const embla_frequent *frequent, size_t *count, size_t *heads)
+const int64_t *embla_frequent_rows(const embla_frequent *frequent, size_t *count,
+                                   size_t *rows_per_ngram)
 {
-    if (count) *count = frequent->count;
-    if (heads) *heads = frequent->heads;
-    return frequent->rows;
+    if (count) *count = frequent ? frequent->count : 0;
+    if (rows_per_ngram) *rows_per_ngram = frequent ? frequent->rows_per_ngram : 0;
+    return frequent ? frequent->rows : NULL;
 }
 
 void embla_frequent_free(embla_frequent *frequent)

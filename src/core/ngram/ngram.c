@@ -4,7 +4,7 @@
  *   load: the value that each token is hashed as (folded), and how many tokens before it belong
  *         to its n-grams; the start of the sequence, EOS and barriers end an n-gram
  *   hash: mix_n = x_t m_0 ^ x_(t-1) m_1 ^ .. ^ x_(t-n+1) m_(n-1), a running xor over orders n;
- *         the row of head h is offset + mix_n mod size. LongCat: a sum of x times powers.
+ *         the row of hash h is offset + mix_n mod size. LongCat: a sum of x times powers.
  *
  * A division takes 20 to 40 cycles, and a token needs up to 24 of them. So the remainder is
  * computed by multiplication. Let i = floor((2^64 - 1) / p). Then 2^64 / p - i is at most 1, so
@@ -48,7 +48,7 @@ typedef struct {
     const int32_t *tokens, *history; /* (B, T), (B, history) or NULL */
     const uint8_t *barrier;          /* (B, T) or NULL */
     size_t batch, length;
-    int64_t *rows; /* (B, T, columns) */
+    int64_t *rows; /* (B, T, rows_per_token) */
 } job;
 
 /* ---- checks ---- */
@@ -96,12 +96,12 @@ static embla_status check(const job *j, const embla_ngram_options *options)
     if (!j->ngram) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: the hasher is NULL");
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
     if (!embla_mul_ok(j->batch, j->length, &count) ||
-        !embla_mul_ok(count, j->ngram->columns * sizeof(int64_t), &numbers) ||
+        !embla_mul_ok(count, j->ngram->rows_per_token * sizeof(int64_t), &numbers) ||
         !embla_size_ok(numbers, &bytes))
         return embla_fail(
             EMBLA_ERR_ARGUMENT,
             "%zu sequences of %zu tokens with %zu row numbers each do not fit in memory", j->batch,
-            j->length, j->ngram->columns);
+            j->length, j->ngram->rows_per_token);
     if (count == 0) return EMBLA_OK;
     if (!j->tokens || !j->rows)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: %s is NULL for %" PRIu64 " tokens",
@@ -180,9 +180,9 @@ EMBLA_BODY const uint32_t *token_window(const embla_ngram *g, const tile *t, siz
     return space + REACH;
 }
 
-/* For the usual values, orders and heads are constants, so that the loops are unrolled. */
-EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
-                              int64_t *restrict rows)
+/* For the usual values, orders and rows_per_ngram are constants, so that the loops are unrolled. */
+EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders,
+                              size_t rows_per_ngram, int64_t *restrict rows)
 {
     const int64_t *restrict multipliers = g->multipliers, *restrict offsets = g->offsets;
     const int64_t *restrict sizes = g->sizes;
@@ -193,17 +193,17 @@ EMBLA_BODY void hash_products(const embla_ngram *g, const tile *t, size_t orders
         uint64_t mix = x[0] * (uint64_t)multipliers[0];
         for (size_t s = 1, c = 0; s < orders; s++) {
             mix ^= *(x - s) * (uint64_t)multipliers[s];
-            for (size_t head = 0; head < heads; head++, c++)
+            for (size_t k = 0; k < rows_per_ngram; k++, c++)
                 rows[c] = offsets[c] + (int64_t)modulo(mix, (uint64_t)sizes[c], inverses[c]);
         }
-        rows += (orders - 1) * heads;
+        rows += (orders - 1) * rows_per_ngram;
     }
 }
 
 /* Each column has its own size and powers, so its own sum. The sum does not overflow
  * (ngram_make.c). */
-EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders, size_t heads,
-                            int64_t *restrict rows)
+EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders,
+                            size_t rows_per_ngram, int64_t *restrict rows)
 {
     const int64_t *restrict offsets = g->offsets, *restrict sizes = g->sizes;
     const uint64_t *restrict inverses = g->inverses, *restrict powers = g->powers;
@@ -212,17 +212,17 @@ EMBLA_BODY void hash_powers(const embla_ngram *g, const tile *t, size_t orders, 
     for (size_t i = 0; i < t->count; i++) {
         const uint32_t *x = token_window(g, t, i, orders, space);
         for (size_t order = 2, c = 0; order <= orders; order++)
-            for (size_t head = 0; head < heads; head++, c++) {
+            for (size_t k = 0; k < rows_per_ngram; k++, c++) {
                 uint64_t sum = x[0];
                 for (size_t s = 1; s < order; s++) sum += *(x - s) * powers[s * padded + c];
                 rows[c] = offsets[c] + (int64_t)modulo(sum, (uint64_t)sizes[c], inverses[c]);
             }
-        rows += (orders - 1) * heads;
+        rows += (orders - 1) * rows_per_ngram;
     }
 }
 
 #if EMBLA_X86
-/* Row numbers of columns c .. c+7; x is below 2^63. */
+/* Row numbers of hashes c .. c+7; x is below 2^63. */
 EMBLA_AVX512 EMBLA_BODY __m512i rows_512(const embla_ngram *g, size_t c, __m512i x,
                                          __m512d as_double)
 {
@@ -234,9 +234,9 @@ EMBLA_AVX512 EMBLA_BODY __m512i rows_512(const embla_ngram *g, size_t c, __m512i
     return _mm512_add_epi64(rest, _mm512_loadu_si512(g->offsets + c));
 }
 
-/* heads is a multiple of 8. */
+/* rows_per_ngram is a multiple of 8. */
 EMBLA_AVX512 EMBLA_BODY void products_512(const embla_ngram *g, const tile *t, size_t orders,
-                                          size_t heads, int64_t *restrict rows)
+                                          size_t rows_per_ngram, int64_t *restrict rows)
 {
     uint32_t space[REACH + 1];
     for (size_t i = 0; i < t->count; i++) {
@@ -246,33 +246,33 @@ EMBLA_AVX512 EMBLA_BODY void products_512(const embla_ngram *g, const tile *t, s
             mix ^= *(x - s) * (uint64_t)g->multipliers[s];
             __m512i wide_mix = _mm512_set1_epi64((int64_t)mix);
             __m512d as_double = _mm512_set1_pd((double)(int64_t)mix);
-            for (size_t head = 0; head < heads; head += 8, c += 8)
+            for (size_t k = 0; k < rows_per_ngram; k += 8, c += 8)
                 _mm512_storeu_si512(rows + c, rows_512(g, c, wide_mix, as_double));
         }
-        rows += (orders - 1) * heads;
+        rows += (orders - 1) * rows_per_ngram;
     }
 }
 
 /* Powers are below 2^32, so the products fit in 64 bits. Beyond the order of a column they are
  * 0. */
 EMBLA_AVX512 EMBLA_BODY void powers_512(const embla_ngram *g, const tile *t, size_t orders,
-                                        size_t columns, int64_t *restrict rows)
+                                        size_t rows_per_token, int64_t *restrict rows)
 {
-    size_t padded = (columns + 7) / 8 * 8;
+    size_t padded = (rows_per_token + 7) / 8 * 8;
     uint32_t space[REACH + 1] = {0};
     for (size_t i = 0; i < t->count; i++) {
         const uint32_t *x = token_window(g, t, i, orders, space);
-        for (size_t c = 0; c < columns; c += 8) {
+        for (size_t c = 0; c < rows_per_token; c += 8) {
             __m512i sum = _mm512_set1_epi64(x[0]);
             for (size_t s = 1; s < orders; s++)
                 sum = _mm512_add_epi64(
                     sum, _mm512_mul_epu32(_mm512_set1_epi64(*(x - s)),
                                           _mm512_loadu_si512(g->powers + s * padded + c)));
-            unsigned left = columns - c < 8 ? (unsigned)(columns - c) : 8;
+            unsigned left = rows_per_token - c < 8 ? (unsigned)(rows_per_token - c) : 8;
             _mm512_mask_storeu_epi64(rows + c, (__mmask8)((1U << left) - 1),
                                      rows_512(g, c, sum, _mm512_cvtepi64_pd(sum)));
         }
-        rows += columns;
+        rows += rows_per_token;
     }
 }
 #endif
@@ -287,40 +287,40 @@ static void identity(const embla_ngram *g, const tile *t, int64_t *restrict rows
 
 static void products(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {
-    if (g->heads == 8 && g->history == 3)
+    if (g->rows_per_ngram == 8 && g->history == 3)
         hash_products(g, t, 4, 8, rows);
-    else if (g->heads == 8 && g->history == 2)
+    else if (g->rows_per_ngram == 8 && g->history == 2)
         hash_products(g, t, 3, 8, rows);
     else
-        hash_products(g, t, g->history + 1, g->heads, rows);
+        hash_products(g, t, g->history + 1, g->rows_per_ngram, rows);
 }
 
 static void powers(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {
-    if (g->heads == 4 && g->history == 3)
+    if (g->rows_per_ngram == 4 && g->history == 3)
         hash_powers(g, t, 4, 4, rows);
     else
-        hash_powers(g, t, g->history + 1, g->heads, rows);
+        hash_powers(g, t, g->history + 1, g->rows_per_ngram, rows);
 }
 
 #if EMBLA_X86
 EMBLA_AVX512 static void products_avx512(const embla_ngram *g, const tile *t,
                                          int64_t *restrict rows)
 {
-    if (g->heads == 8 && g->history == 3)
+    if (g->rows_per_ngram == 8 && g->history == 3)
         products_512(g, t, 4, 8, rows);
-    else if (g->heads == 8 && g->history == 2)
+    else if (g->rows_per_ngram == 8 && g->history == 2)
         products_512(g, t, 3, 8, rows);
     else
-        products_512(g, t, g->history + 1, g->heads, rows);
+        products_512(g, t, g->history + 1, g->rows_per_ngram, rows);
 }
 
 EMBLA_AVX512 static void powers_avx512(const embla_ngram *g, const tile *t, int64_t *restrict rows)
 {
-    if (g->heads == 4 && g->history == 3)
+    if (g->rows_per_ngram == 4 && g->history == 3)
         powers_512(g, t, 4, 12, rows);
     else
-        powers_512(g, t, g->history + 1, g->columns, rows);
+        powers_512(g, t, g->history + 1, g->rows_per_token, rows);
 }
 #endif
 
@@ -333,7 +333,7 @@ static hash_fn *choose_hash(const embla_ngram *g)
     if (g->kind == EMBLA_NGRAM_IDENTITY) return identity;
     bool sums = g->kind == EMBLA_NGRAM_LONGCAT;
     bool vectors =
-        g->wide && (sums || g->heads % 8 == 0); /* the vector loops support these sizes */
+        g->wide && (sums || g->rows_per_ngram % 8 == 0); /* the vector loops support these sizes */
     embla_isa isa = vectors ? embla_kernels_get()->isa : EMBLA_ISA_SCALAR;
     return sums ? EMBLA_ISA_PICK(powers_for, isa) : EMBLA_ISA_PICK(products_for, isa);
 }
@@ -344,7 +344,7 @@ static void run_tile(const job *j, size_t sequence, size_t first)
     tile t;
     t.count = j->length - first < TILE ? j->length - first : TILE;
     load_tile(j, sequence, first, &t);
-    j->hash(j->ngram, &t, j->rows + (sequence * j->length + first) * j->ngram->columns);
+    j->hash(j->ngram, &t, j->rows + (sequence * j->length + first) * j->ngram->rows_per_token);
 }
 
 embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, size_t batch,
@@ -361,7 +361,7 @@ embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, s
     EMBLA_TRY(check(&j, options));
     j.hash = choose_hash(ngram);
     int threads = embla_threads_for(options ? options->threads : 0,
-                                    batch * length * ngram->columns * sizeof *rows);
+                                    batch * length * ngram->rows_per_token * sizeof *rows);
     if (threads <= 1) {
         for (size_t b = 0; b < batch; b++)
             for (size_t first = 0; first < length; first += TILE) run_tile(&j, b, first);

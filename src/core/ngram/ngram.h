@@ -2,7 +2,7 @@
 /* The inside of embla_ngram and embla_fold. All parameters are checked when they are created, so
  * embla_ngram_rows checks only the tokens.
  *
- * One column is one head of one order. Its row number is offset + (mix mod size). The remainder is
+ * Each row number of a token has a hash of its own. It is offset + (mix mod size). The remainder is
  * computed by multiplication with `inverses` or `guesses` (ngram.c).
  */
 #ifndef EMBLA_NGRAM_NGRAM_H
@@ -13,7 +13,7 @@
 
 enum {
     EMBLA_NGRAM_ORDERS_MOST = 8,
-    EMBLA_NGRAM_HEADS_MOST = 64,
+    EMBLA_NGRAM_ROWS_MOST = 64,
     EMBLA_NGRAM_LAYERS_MOST = 256,
     /* with this limit, the bound of the multipliers is above 2^32, where numpy uses the same
      * algorithm */
@@ -31,8 +31,9 @@ struct embla_ngram {
     embla_ngram_kind kind;
     int64_t tokens, vocab; /* tokens are below `tokens`; hashed values are below `vocab` */
     int64_t rows, used;
-    size_t orders, heads, columns, history;
-    size_t padded; /* columns, rounded up to a multiple of 8; the length of all arrays of columns */
+    size_t orders, rows_per_ngram, rows_per_token, history;
+    size_t
+        padded; /* rows_per_token, rounded up to a multiple of 8: the length of the arrays below */
     int32_t layer, pad, eos;
     const int32_t *folded;  /* tokens; NULL means that tokens are hashed unchanged */
     const embla_fold *fold; /* the fold that folded belongs to */
@@ -46,9 +47,9 @@ struct embla_ngram {
     bool stop_nothing; /* the EOS token itself is hashed as 0, without tokens before it */
 
     int64_t *multipliers;     /* orders; NULL for longcat and identity */
-    int64_t *sizes, *offsets; /* columns; NULL for identity */
-    uint64_t *inverses;       /* columns: floor((2^64 - 1) / size) */
-    double *guesses;          /* columns: slightly less than 1 / size */
+    int64_t *sizes, *offsets; /* rows_per_token; NULL for identity */
+    uint64_t *inverses;       /* the same: floor((2^64 - 1) / size) */
+    double *guesses;          /* the same: slightly less than 1 / size */
     bool wide;        /* guesses are exact enough: sizes from 2^14 to 2^32, mix below 2^63 */
     uint64_t *powers; /* longcat: orders x padded, vocab^s mod size; 0 beyond a column's order */
 };
@@ -67,7 +68,7 @@ EMBLA_CHECKED embla_status embla_fold_room(uint64_t tokens, embla_fold **out);
 EMBLA_CHECKED embla_status embla_fold_check(embla_fold *fold, const char *name);
 
 /* The constants as the models' rules define them, to compare them with those of a file. out has
- * `columns` entries. */
+ * `rows_per_token` entries. */
 EMBLA_CHECKED embla_status embla_ngram_primes(int64_t base, size_t skip, size_t count,
                                               int64_t *out);
 void embla_ngram_engram_multipliers(int64_t vocab, uint64_t seed, size_t orders, int64_t *out);

@@ -104,22 +104,25 @@ embla_status embla_keys_part(const embla_keys *r, const char *what, const int64_
     return EMBLA_OK;
 }
 
-size_t embla_keys_columns(const embla_ngram_parameters *p)
+size_t embla_keys_rows_per_token(const embla_ngram_parameters *p)
 {
-    return p->orders > 1 && p->heads > 0 ? ((size_t)p->orders - 1) * (size_t)p->heads : 0;
+    return p->orders > 1 && p->rows_per_ngram > 0
+               ? ((size_t)p->orders - 1) * (size_t)p->rows_per_ngram
+               : 0;
 }
 
 embla_status embla_keys_check_shape(const embla_keys *r)
 {
     const embla_ngram_parameters *p = &r->p;
     char text[128];
-    if (p->orders >= 2 && p->orders <= EMBLA_NGRAM_ORDERS_MOST && p->heads >= 1 &&
-        p->heads <= EMBLA_NGRAM_HEADS_MOST)
+    if (p->orders >= 2 && p->orders <= EMBLA_NGRAM_ORDERS_MOST && p->rows_per_ngram >= 1 &&
+        p->rows_per_ngram <= EMBLA_NGRAM_ROWS_MOST)
         return EMBLA_OK;
     (void)snprintf(text, sizeof text,
                    "it has orders up to %" PRId32 " with %" PRId32
-                   " heads each; supported: 2 to %d and 1 to %d",
-                   p->orders, p->heads, (int)EMBLA_NGRAM_ORDERS_MOST, (int)EMBLA_NGRAM_HEADS_MOST);
+                   " rows each; supported: 2 to %d and 1 to %d",
+                   p->orders, p->rows_per_ngram, (int)EMBLA_NGRAM_ORDERS_MOST,
+                   (int)EMBLA_NGRAM_ROWS_MOST);
     return embla_keys_fail(r, text);
 }
 
@@ -140,11 +143,11 @@ static embla_status compare_constants(const embla_keys *r, const char *what, con
 
 embla_status embla_keys_check_sizes(const embla_keys *r)
 {
-    int64_t derived[(EMBLA_NGRAM_ORDERS_MOST - 1) * EMBLA_NGRAM_HEADS_MOST];
-    size_t columns = embla_keys_columns(&r->p);
+    int64_t derived[(EMBLA_NGRAM_ORDERS_MOST - 1) * EMBLA_NGRAM_ROWS_MOST];
+    size_t rows_per_token = embla_keys_rows_per_token(&r->p);
     if (!r->p.sizes || r->p.base < 1) return EMBLA_OK;
-    EMBLA_TRY(embla_ngram_primes(r->p.base, r->table * columns, columns, derived));
-    return compare_constants(r, "the size of head", r->p.sizes, derived, columns);
+    EMBLA_TRY(embla_ngram_primes(r->p.base, r->table * rows_per_token, rows_per_token, derived));
+    return compare_constants(r, "the size of hash", r->p.sizes, derived, rows_per_token);
 }
 
 embla_status embla_keys_check_multipliers(const embla_keys *r, int64_t seed)

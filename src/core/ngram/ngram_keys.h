@@ -50,8 +50,8 @@ embla_status embla_keys_layers(embla_keys *r, embla_key_names called, int64_t fi
 embla_status embla_keys_part(const embla_keys *r, const char *what, const int64_t *numbers,
                              size_t count, size_t each, const int64_t **out);
 
-/* The number of heads of all orders: the row numbers of one token. */
-size_t embla_keys_columns(const embla_ngram_parameters *p);
+/* The row numbers of one token: those of its n-grams of all orders. */
+size_t embla_keys_rows_per_token(const embla_ngram_parameters *p);
 
 /* Checked here because lists are split by these numbers before embla_ngram_new checks them. */
 embla_status embla_keys_check_shape(const embla_keys *r);

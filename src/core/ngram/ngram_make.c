@@ -2,7 +2,7 @@
 /* Creates a hasher. Constants that a file states are checked; the others are computed.
  *
  *   sizes        engram, qwen: primes from base on, consecutive in the order (table, order,
- *                head); longcat: odd numbers, floor(ratio vocab + 2 i + 1)
+ *                hash); longcat: odd numbers, floor(ratio vocab + 2 i + 1)
  *   offsets      sums of the preceding sizes
  *   multipliers  2 r + 1 with r below H = (2^63 - 1) / vocab / 2, so that token x multiplier fits
  *                in 63 bits; r comes from numpy's default_rng(seed + 10007 layer) (engram) or
@@ -64,10 +64,11 @@ embla_status embla_ngram_primes(int64_t base, size_t skip, size_t count, int64_t
 {
     int64_t at = base - 1;
     if (base < 1 || base > EMBLA_ROWS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "base is %" PRId64
-                          "; it must be from 1 to 2^40 (head sizes are the primes from base on)",
-                          base);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "base is %" PRId64
+            "; it must be from 1 to 2^40 (sizes of hashes are the primes from base on)",
+            base);
     for (size_t i = 0; i < skip + count; i++) {
         do at++;
         while (!is_prime((uint64_t)at));
@@ -217,9 +218,10 @@ static embla_status check_counts(const embla_ngram_parameters *p)
     if (p->orders < 2 || p->orders > EMBLA_NGRAM_ORDERS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "orders is %" PRId32 "; it must be from 2 to %d",
                           p->orders, (int)EMBLA_NGRAM_ORDERS_MOST);
-    if (p->heads < 1 || p->heads > EMBLA_NGRAM_HEADS_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "heads is %" PRId32 "; it must be from 1 to %d",
-                          p->heads, (int)EMBLA_NGRAM_HEADS_MOST);
+    if (p->rows_per_ngram < 1 || p->rows_per_ngram > EMBLA_NGRAM_ROWS_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "rows_per_ngram is %" PRId32 "; it must be from 1 to %d",
+                          p->rows_per_ngram, (int)EMBLA_NGRAM_ROWS_MOST);
     return EMBLA_OK;
 }
 
@@ -250,10 +252,10 @@ static embla_status check_constants(const embla_ngram_parameters *p)
 {
     if (p->offsets && !p->sizes)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "offsets of heads are given, but their sizes are NULL");
+                          "offsets of hashes are given, but their sizes are NULL");
     if ((p->sizes && !is_hashed(p)) || (p->multipliers && !has_products(p)))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%s are given, but kind %d has none",
-                          p->multipliers ? "multipliers" : "sizes of heads", (int)p->kind);
+                          p->multipliers ? "multipliers" : "sizes of hashes", (int)p->kind);
     for (int32_t i = 0; p->multipliers && i < p->orders; i++) {
         int64_t m = p->multipliers[i];
         if (m < 1 || m % 2 == 0 || (p->vocab > 1 && m > INT64_MAX / (p->vocab - 1)))
@@ -307,20 +309,21 @@ static embla_status table_number(const embla_ngram_parameters *p, size_t *out)
 static embla_status fill_sizes(embla_ngram *g, const embla_ngram_parameters *p, size_t table)
 {
     if (p->sizes) {
-        memcpy(g->sizes, p->sizes, g->columns * sizeof *g->sizes);
+        memcpy(g->sizes, p->sizes, g->rows_per_token * sizeof *g->sizes);
     } else if (has_products(p)) {
-        EMBLA_TRY(embla_ngram_primes(p->base, table * g->columns, g->columns, g->sizes));
+        EMBLA_TRY(
+            embla_ngram_primes(p->base, table * g->rows_per_token, g->rows_per_token, g->sizes));
     } else {
         double most = (double)EMBLA_ROWS_MOST;
         double first = p->ratio * (double)p->vocab;
         if (!(first >= 0 && first <= most)) /* also true for NaN */
             return embla_fail(EMBLA_ERR_ARGUMENT,
                               "ratio %g times a vocabulary of %" PRId64
-                              " is out of range; a head must have 1 to 2^40 rows",
+                              " is out of range; a hash must have 1 to 2^40 rows",
                               p->ratio, p->vocab);
         /* Added one by one as in Python: if ratio is not an integer, the order of additions
          * matters. */
-        for (size_t i = 0; i < g->columns; i++)
+        for (size_t i = 0; i < g->rows_per_token; i++)
             g->sizes[i] = (int64_t)(first + (double)(2 * i) + 1.0);
     }
     return EMBLA_OK;
@@ -330,20 +333,20 @@ static embla_status fill_offsets(embla_ngram *g, const embla_ngram_parameters *p
 {
     int64_t sum = 0, end = 0;
     g->wide = true;
-    for (size_t i = 0; i < g->columns; i++) {
+    for (size_t i = 0; i < g->rows_per_token; i++) {
         int64_t size = g->sizes[i], at = p->offsets ? p->offsets[i] : sum;
         if (size < 1 || size > EMBLA_ROWS_MOST)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "head %zu has %" PRId64 " rows; it must have 1 to 2^40", i, size);
+                              "hash %zu has %" PRId64 " rows; it must have 1 to 2^40", i, size);
         if (at < 0 || at > EMBLA_ROWS_MOST - size)
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "head %zu has rows %" PRId64 " to %" PRId64
+                              "hash %zu has rows %" PRId64 " to %" PRId64
                               "; a table has at most 2^40 rows",
                               i, at, at + (at < 0 ? 0 : size - 1));
         if (i > 0 && at < g->offsets[i - 1])
             return embla_fail(EMBLA_ERR_ARGUMENT,
-                              "head %zu begins at row %" PRId64
-                              ", before the previous head, which begins at %" PRId64,
+                              "hash %zu begins at row %" PRId64
+                              ", before the previous hash, which begins at %" PRId64,
                               i, at, g->offsets[i - 1]);
         g->offsets[i] = at;
         g->inverses[i] = UINT64_MAX / (uint64_t)size;
@@ -359,7 +362,7 @@ static embla_status fill_offsets(embla_ngram *g, const embla_ngram_parameters *p
 /* A sum is at most orders * (vocab - 1) * (size - 1), or vocab - 1 if size is 1. */
 static embla_status fill_powers(embla_ngram *g)
 {
-    for (size_t c = 0; c < g->columns; c++) {
+    for (size_t c = 0; c < g->rows_per_token; c++) {
         uint64_t size = (uint64_t)g->sizes[c], vocab = (uint64_t)g->vocab, most;
         uint64_t power = 1 % size;
         if (!embla_mul_ok(vocab, size, &most) || !embla_mul_ok(most, g->orders, &most))
@@ -368,7 +371,7 @@ static embla_status fill_powers(embla_ngram *g)
                               " and numbers below %" PRId64 " exceeds 2^64",
                               g->orders, g->vocab, g->sizes[c]);
         g->wide = g->wide && most <= (uint64_t)INT64_MAX;
-        for (size_t s = 0; s < c / g->heads + 2; s++) {
+        for (size_t s = 0; s < c / g->rows_per_ngram + 2; s++) {
             g->powers[s * g->padded + c] = power;
             power = power * vocab % size;
         }
@@ -443,9 +446,10 @@ static embla_status fill(embla_ngram *g, const embla_ngram_parameters *p, size_t
 static embla_status allocate(const embla_ngram_parameters *p, embla_ngram **out)
 {
     bool hashed = is_hashed(p), products = has_products(p);
-    size_t orders = hashed ? (size_t)p->orders : 1, heads = hashed ? (size_t)p->heads : 1;
-    size_t columns = hashed ? (orders - 1) * heads : 1;
-    size_t listed = hashed ? (columns + 7) / 8 * 8 : 0;
+    size_t orders = hashed ? (size_t)p->orders : 1,
+           rows_per_ngram = hashed ? (size_t)p->rows_per_ngram : 1;
+    size_t rows_per_token = hashed ? (orders - 1) * rows_per_ngram : 1;
+    size_t listed = hashed ? (rows_per_token + 7) / 8 * 8 : 0;
     embla_layout layout = {0}; /* at most 448 x 8 numbers in an array: cannot be too large */
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_ngram));
@@ -462,8 +466,8 @@ static embla_status allocate(const embla_ngram_parameters *p, embla_ngram **out)
                        .kind = p->kind,
                        .vocab = p->vocab,
                        .orders = orders,
-                       .heads = heads,
-                       .columns = columns,
+                       .rows_per_ngram = rows_per_ngram,
+                       .rows_per_token = rows_per_token,
                        .padded = listed,
                        .history = orders - 1};
     if (products) g->multipliers = (int64_t *)(void *)(block + multipliers);
@@ -512,18 +516,20 @@ const embla_fold *embla_ngram_fold(const embla_ngram *ngram)
     return ngram ? ngram->fold : NULL;
 }
 
-void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
+embla_status embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
 {
+    EMBLA_NEED(ngram);
+    EMBLA_NEED(out);
     bool ignored = ngram->kind == EMBLA_NGRAM_LONGCAT && ngram->eos >= 0 && ngram->stop < 0;
     *out = (embla_ngram_info){.kind = ngram->kind,
                               .tokens = ngram->tokens,
                               .vocab = ngram->vocab,
                               .rows = ngram->rows,
                               .used = ngram->used,
-                              .columns = ngram->columns,
+                              .rows_per_token = ngram->rows_per_token,
                               .history = ngram->history,
                               .orders = (int32_t)ngram->orders,
-                              .heads = (int32_t)ngram->heads,
+                              .rows_per_ngram = (int32_t)ngram->rows_per_ngram,
                               .layer = ngram->layer,
                               .pad = ngram->pad,
                               .eos = ngram->eos,
@@ -534,4 +540,5 @@ void embla_ngram_describe(const embla_ngram *ngram, embla_ngram_info *out)
                               .eos_rule = ngram->stop_nothing ? EMBLA_NGRAM_EOS_ZERO
                                           : ignored           ? EMBLA_NGRAM_EOS_IGNORED
                                                               : EMBLA_NGRAM_EOS_REFERENCE};
+    return EMBLA_OK;
 }

@@ -12,7 +12,7 @@
 typedef struct {
     const char *name;
     embla_ngram_kind kind;
-    int32_t orders, heads, eos;
+    int32_t orders, rows_per_ngram, eos;
     int32_t layers[2];  /* counted from 0 */
     size_t layer_count; /* 0 means one table for all layers */
     int64_t vocab;      /* 0 means that the fold determines it */
@@ -25,7 +25,7 @@ static const model models[] = {
     {.name = "deepseek-v4.1-flash",
      .kind = EMBLA_NGRAM_ENGRAM,
      .orders = 4,
-     .heads = 8,
+     .rows_per_ngram = 8,
      .vocab = 99092,
      .base = 16000000,
      .layers = {1, 14},
@@ -35,14 +35,14 @@ static const model models[] = {
     {.name = "engram-demo",
      .kind = EMBLA_NGRAM_ENGRAM,
      .orders = 3,
-     .heads = 8,
+     .rows_per_ngram = 8,
      .base = 646400,
      .layers = {1, 15},
      .layer_count = 2},
     {.name = "qwen3.8-flash-next",
      .kind = EMBLA_NGRAM_QWEN,
      .orders = 3,
-     .heads = 8,
+     .rows_per_ngram = 8,
      .vocab = 248320,
      .base = 20000000,
      .layers = {1},
@@ -54,7 +54,7 @@ static const model models[] = {
     {.name = "longcat-flash-lite",
      .kind = EMBLA_NGRAM_LONGCAT,
      .orders = 4,
-     .heads = 4,
+     .rows_per_ngram = 4,
      .vocab = 131072,
      .ratio = 78,
      .eos = 2},
@@ -141,7 +141,7 @@ embla_status embla_ngram_new_model(const char *name, int32_t layer, const embla_
     embla_ngram_parameters p = {.kind = m->kind,
                                 .vocab = m->vocab > 0 ? m->vocab : fold->count,
                                 .orders = m->orders,
-                                .heads = m->heads,
+                                .rows_per_ngram = m->rows_per_ngram,
                                 .base = m->base,
                                 .ratio = m->ratio,
                                 .layers = m->layers,

@@ -88,7 +88,7 @@ static embla_status open_engram_config(embla_keys *r, int32_t layer, const embla
         r, (embla_key_names){"engram_max_ngram_size", "engram_ngram_size", NULL}, &p->orders));
     EMBLA_TRY(embla_keys_need32(
         r, (embla_key_names){"engram_n_heads", "engram_num_heads", "engram_heads", NULL},
-        &p->heads));
+        &p->rows_per_ngram));
     EMBLA_TRY(embla_keys_check_shape(r));
     EMBLA_TRY(embla_keys_layers(r, (embla_key_names){"engram_layer_ids", "engram_layers", NULL}, 0,
                                 layer));
@@ -110,14 +110,14 @@ static embla_status read_constants(embla_keys *r, embla_key_names multipliers,
 {
     embla_ngram_parameters *p = &r->p;
     const int64_t *numbers;
-    size_t count, columns = embla_keys_columns(p);
+    size_t count, rows_per_token = embla_keys_rows_per_token(p);
     EMBLA_TRY(embla_keys_list(r, multipliers, &numbers, &count));
     EMBLA_TRY(
         embla_keys_part(r, "multipliers", numbers, count, (size_t)p->orders, &p->multipliers));
     EMBLA_TRY(embla_keys_list(r, sizes, &numbers, &count));
-    EMBLA_TRY(embla_keys_part(r, "sizes of heads", numbers, count, columns, &p->sizes));
+    EMBLA_TRY(embla_keys_part(r, "sizes of hashes", numbers, count, rows_per_token, &p->sizes));
     EMBLA_TRY(embla_keys_list(r, offsets, &numbers, &count));
-    return embla_keys_part(r, "offsets of heads", numbers, count, columns, &p->offsets);
+    return embla_keys_part(r, "offsets of hashes", numbers, count, rows_per_token, &p->offsets);
 }
 
 static embla_status open_engram_gguf(embla_keys *r, int32_t layer, const embla_fold *fold)
@@ -129,7 +129,7 @@ static embla_status open_engram_gguf(embla_keys *r, int32_t layer, const embla_f
         embla_keys_need32(r, (embla_key_names){"max_ngram_size", "ngram_size", NULL}, &p->orders));
     EMBLA_TRY(embla_keys_need32(
         r, (embla_key_names){"heads_per_ngram", "head_count", "heads", "n_heads", NULL},
-        &p->heads));
+        &p->rows_per_ngram));
     EMBLA_TRY(embla_keys_check_shape(r));
     EMBLA_TRY(embla_keys_layers(r, (embla_key_names){"layers", "layer_ids", NULL}, 0, layer));
     if (r->layer_count == 0)
@@ -146,7 +146,7 @@ static embla_status open_engram_gguf(embla_keys *r, int32_t layer, const embla_f
         embla_keys_integer(r, (embla_key_names){"vocab_size", "base", NULL}, &p->base, &found));
     if (!found && !p->sizes)
         return embla_keys_fail(
-            r, "the sizes of its heads are missing, and there is no base to compute them from");
+            r, "the sizes of its hashes are missing, and there is no base to compute them from");
     p->layer = r->layers[r->table];
     return EMBLA_OK;
 }
@@ -213,7 +213,7 @@ static embla_status open_qwen_config(embla_keys *r, int32_t layer)
     bool based, seeded;
     p->kind = EMBLA_NGRAM_QWEN;
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"heads_per_ngram", NULL}, &p->heads));
+    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"heads_per_ngram", NULL}, &p->rows_per_ngram));
     EMBLA_TRY(embla_keys_check_shape(r));
     EMBLA_TRY(embla_keys_layers(r, (embla_key_names){"ple_layer_ids", NULL}, 1,
                                 layer)); /* counted from 1 here */
@@ -230,11 +230,11 @@ static embla_status open_qwen_config(embla_keys *r, int32_t layer)
     EMBLA_TRY(read_tensor(r, "ngram_heads_vocab_sizes", &p->sizes, &sizes));
     EMBLA_TRY(read_tensor(r, "ngram_heads_offsets", &p->offsets, &offsets));
     EMBLA_TRY(check_count(r, "multipliers", multipliers, (size_t)p->orders));
-    EMBLA_TRY(check_count(r, "sizes of heads", sizes, embla_keys_columns(p)));
-    EMBLA_TRY(check_count(r, "offsets of heads", offsets, embla_keys_columns(p)));
+    EMBLA_TRY(check_count(r, "sizes of hashes", sizes, embla_keys_rows_per_token(p)));
+    EMBLA_TRY(check_count(r, "offsets of hashes", offsets, embla_keys_rows_per_token(p)));
     if (!based && !p->sizes)
         return embla_keys_fail(
-            r, "the sizes of its heads are missing, and there is no base to compute them from");
+            r, "the sizes of its hashes are missing, and there is no base to compute them from");
     p->layer = (int32_t)r->table;
     /* The seed in config.json may be for something else, so the published seed is tried first. */
     p->seed = EMBLA_NGRAM_QWEN_SEED;
@@ -252,7 +252,7 @@ static embla_status open_qwen_gguf(embla_keys *r, int32_t layer)
     p->seed = EMBLA_NGRAM_QWEN_SEED;
     p->multiple = EMBLA_NGRAM_QWEN_MULTIPLE;
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_size", NULL}, &p->orders));
-    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"heads_per_ngram", NULL}, &p->heads));
+    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"heads_per_ngram", NULL}, &p->rows_per_ngram));
     EMBLA_TRY(embla_keys_check_shape(r));
     EMBLA_TRY(embla_keys_layers(r, (embla_key_names){"layers", NULL}, 0, layer));
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"eos_token_id", NULL}, &p->eos));
@@ -260,7 +260,7 @@ static embla_status open_qwen_gguf(embla_keys *r, int32_t layer)
                              (embla_key_names){"head_vocab_sizes", NULL},
                              (embla_key_names){"head_offsets", NULL}));
     if (!p->sizes || !p->multipliers)
-        return embla_keys_fail(r, "the sizes of its heads or the multipliers are missing");
+        return embla_keys_fail(r, "the sizes of its hashes or the multipliers are missing");
     (void)snprintf(key, sizeof key, "%.*svocab_size", (int)(strlen(r->group) - strlen("ple.")),
                    r->group);
     embla_status status = embla_checkpoint_integer(r->cp, key, &p->vocab);
@@ -286,8 +286,8 @@ static embla_status open_longcat(embla_keys *r, int32_t layer, double ratio)
     EMBLA_TRY(embla_ngram_choose(r->cp->shown, NULL, 0, layer, &r->table));
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"emb_neighbor_num", "oe_neighbor_num", NULL},
                                 &p->orders));
-    EMBLA_TRY(
-        embla_keys_need32(r, (embla_key_names){"emb_split_num", "oe_split_num", NULL}, &p->heads));
+    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"emb_split_num", "oe_split_num", NULL},
+                                &p->rows_per_ngram));
     EMBLA_TRY(
         embla_keys_need(r, (embla_key_names){"vocab_size_text", "vocab_size", NULL}, &p->vocab));
     return embla_keys_eos(r, &p->eos);
@@ -315,7 +315,7 @@ static embla_status open_own(embla_keys *r, int32_t layer)
     bool found, seeded;
     p->kind = EMBLA_NGRAM_QWEN;
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_orders", NULL}, &p->orders));
-    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_heads", NULL}, &p->heads));
+    EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_heads", NULL}, &p->rows_per_ngram));
     EMBLA_TRY(embla_keys_check_shape(r));
     EMBLA_TRY(embla_keys_integer(r, (embla_key_names){"ngram_rows", NULL}, &rows, &found));
     EMBLA_TRY(embla_keys_integer(r, (embla_key_names){"ngram_seed", NULL}, &p->seed, &seeded));
@@ -325,8 +325,8 @@ static embla_status open_own(embla_keys *r, int32_t layer)
     EMBLA_TRY(embla_keys_need32(r, (embla_key_names){"ngram_layer", NULL}, &r->layers[0]));
     r->layer_count = 1;
     EMBLA_TRY(embla_ngram_choose(r->cp->shown, r->layers, 1, layer, &r->table));
-    int64_t columns = (int64_t)embla_keys_columns(p);
-    p->base = columns > 0 ? rows / columns : 0;
+    int64_t rows_per_token = (int64_t)embla_keys_rows_per_token(p);
+    p->base = rows_per_token > 0 ? rows / rows_per_token : 0;
     p->eos = (int32_t)(p->vocab - 1);
     return EMBLA_OK;
 }
@@ -357,7 +357,7 @@ static embla_status open_pack(embla_keys *r, int32_t layer, const embla_fold *fo
     r->p = (embla_ngram_parameters){.kind = (embla_ngram_kind)h->kind,
                                     .vocab = h->vocab,
                                     .orders = (int32_t)h->orders,
-                                    .heads = (int32_t)h->heads,
+                                    .rows_per_ngram = (int32_t)h->rows_per_ngram,
                                     .pad = (int32_t)h->pad,
                                     .eos = (int32_t)h->eos,
                                     .eos_rule = (embla_ngram_eos)h->eos_rule,

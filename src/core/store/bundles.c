@@ -9,7 +9,7 @@
 
 bool embla_bundles_find(const embla_bundles *b, const int64_t *rows, uint64_t *at)
 {
-    uint64_t key = embla_hash_rows(rows, b->heads);
+    uint64_t key = embla_hash_rows(rows, b->rows_per_ngram);
     size_t bucket = (size_t)(key >> b->shift);
     for (uint32_t i = b->starts[bucket]; i < b->starts[bucket + 1]; i++)
         if (b->keys[i] == key) {
@@ -67,7 +67,7 @@ embla_status embla_bundles_open(const embla_checkpoint *cp, const embla_pack *pa
     EMBLA_TRY(embla_checkpoint_named(cp, EMBLA_PACK_BUNDLES, &bundles));
     EMBLA_TRY(allocate((size_t)pack->bundles, &b));
     store->bundles = b; /* embla_store_free frees it */
-    b->heads = pack->heads;
+    b->rows_per_ngram = pack->rows_per_ngram;
     b->pages = pack->bundle_pages;
     b->step = pack->row_bytes + EMBLA_PACK_NUMBER;
     b->offset = bundles->offset;

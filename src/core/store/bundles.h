@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles of a pack: the rows of frequent n-grams, side by side, so that one read brings all heads
+/* Bundles of a pack: the rows of frequent n-grams, side by side, so that one read brings all rows
  * of an n-gram. Each row of a bundle follows its row number.
  *
- *   | number | row | number | row | ..     `heads` times
+ *   | number | row | number | row | ..     `rows_per_ngram` times
  *
  * The index is in memory: for each bundle, a 64-bit key of its row numbers. Two n-grams may have
  * the same key, so the numbers in the file decide (store/gather.c).
@@ -15,7 +15,7 @@
 
 struct embla_bundles {
     size_t block; /* bytes of this block */
-    size_t heads;
+    size_t rows_per_ngram;
     size_t count;
     size_t step; /* bytes from one row of a bundle to the next */
     embla_pack_pages pages;

@@ -78,8 +78,9 @@ static bool add_bundle(embla_gather *g, size_t first, size_t count, uint32_t fou
 {
     const embla_bundles *b = g->store->bundles;
     uint64_t at;
-    if (!b || count < b->heads || !embla_bundles_find(b, g->rows + first, &at)) return false;
-    for (size_t h = 0; h < b->heads; h++) {
+    if (!b || count < b->rows_per_ngram || !embla_bundles_find(b, g->rows + first, &at))
+        return false;
+    for (size_t h = 0; h < b->rows_per_ngram; h++) {
         if (found >> h & 1) continue;
         g->pieces[g->count++] = (embla_row_piece){.at = at + h * b->step,
                                                   .source = b->source,
@@ -92,15 +93,16 @@ static bool add_bundle(embla_gather *g, size_t first, size_t count, uint32_t fou
 size_t embla_gather_step(const embla_store *store)
 {
     enum { MOST = 32 }; /* bits of `found` */
-    return store->bundles ? MOST / store->bundles->heads * store->bundles->heads : MOST;
+    return store->bundles ? MOST / store->bundles->rows_per_ngram * store->bundles->rows_per_ngram
+                          : MOST;
 }
 
 void embla_gather_add(embla_gather *g, size_t first, size_t count, uint32_t found)
 {
-    size_t heads = g->store->bundles ? g->store->bundles->heads : 1;
-    uint32_t ngram = heads < 32 ? ((uint32_t)1 << heads) - 1 : UINT32_MAX;
-    for (size_t i = 0; i < count; i += heads) {
-        size_t n = count - i < heads ? count - i : heads;
+    size_t rows_per_ngram = g->store->bundles ? g->store->bundles->rows_per_ngram : 1;
+    uint32_t ngram = rows_per_ngram < 32 ? ((uint32_t)1 << rows_per_ngram) - 1 : UINT32_MAX;
+    for (size_t i = 0; i < count; i += rows_per_ngram) {
+        size_t n = count - i < rows_per_ngram ? count - i : rows_per_ngram;
         uint32_t have = found >> i & ngram;
         if (have == ngram || add_bundle(g, first + i, n, have)) continue;
         for (size_t k = 0; k < n; k++)

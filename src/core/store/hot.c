@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hot rows. An entry has the rows of one n-gram (`heads` of them), or one row. Entries have a fixed
- * size; a hash table with open addresses finds the entry of an n-gram by its row numbers.
+/* Hot rows. An entry has the rows of one n-gram (`rows_per_ngram` of them), or one row. Entries
+ * have a fixed size; a hash table with open addresses finds the entry of an n-gram by its row
+ * numbers.
  *
  *   entries 0 .. fixed-1        read once, when the rows are opened, and never replaced
  *   entries fixed .. most-1     CLOCK: a hand goes round; an entry that was used since the last
@@ -27,14 +28,14 @@
 
 struct embla_hot {
     const embla_store *store;
-    size_t bytes; /* of this block */
-    size_t heads; /* rows of an entry */
+    size_t bytes;          /* of this block */
+    size_t rows_per_ngram; /* rows of an entry */
     size_t row_bytes, code_bytes, entry_bytes;
     size_t most, fixed, used; /* entries */
     size_t hand;
     unsigned bits;    /* 2^bits slots */
     uint32_t *slots;  /* 1 + entry; 0 means free */
-    int64_t *rows;    /* heads of each entry */
+    int64_t *rows;    /* rows_per_ngram of each entry */
     uint8_t *touched; /* since the hand was here */
     char *entries;
     pthread_mutex_t lock;
@@ -48,34 +49,34 @@ typedef struct {
 } places;
 
 /* The block for `most` entries. Returns false if it is too large for any memory. */
-static bool place(size_t most, size_t heads, size_t row_bytes, places *out)
+static bool place(size_t most, size_t rows_per_ngram, size_t row_bytes, places *out)
 {
     embla_layout layout = {0};
     size_t slots = embla_unique_slots(most);
     *out = (places){.bits = (unsigned)__builtin_ctzll(slots)};
     out->self = embla_layout_add(&layout, 1, sizeof(embla_hot));
     out->slots = embla_layout_add(&layout, slots, sizeof(uint32_t));
-    out->rows = embla_layout_add(&layout, most, heads * sizeof(int64_t));
+    out->rows = embla_layout_add(&layout, most, rows_per_ngram * sizeof(int64_t));
     out->touched = embla_layout_add(&layout, most, 1);
-    out->entries = embla_layout_add(&layout, most, heads * row_bytes);
+    out->entries = embla_layout_add(&layout, most, rows_per_ngram * row_bytes);
     out->bytes = layout.bytes;
     return !layout.too_large;
 }
 
 /* The largest number of entries whose block fits in the budget; 0 means that none fits. */
-static size_t fit(size_t budget, size_t heads, size_t row_bytes, int64_t rows, places *out)
+static size_t fit(size_t budget, size_t rows_per_ngram, size_t row_bytes, int64_t rows, places *out)
 {
-    size_t low = 0, high = budget / (heads * row_bytes); /* low fits, high may not */
-    if (heads == 1 && (uint64_t)high > (uint64_t)rows) high = (size_t)rows;
+    size_t low = 0, high = budget / (rows_per_ngram * row_bytes); /* low fits, high may not */
+    if (rows_per_ngram == 1 && (uint64_t)high > (uint64_t)rows) high = (size_t)rows;
     if (high > EMBLA_UNIQUE_MOST) high = EMBLA_UNIQUE_MOST;
     while (low < high) {
         size_t middle = high - (high - low) / 2;
-        if (place(middle, heads, row_bytes, out) && out->bytes <= budget)
+        if (place(middle, rows_per_ngram, row_bytes, out) && out->bytes <= budget)
             low = middle;
         else
             high = middle - 1;
     }
-    if (low > 0) (void)place(low, heads, row_bytes, out);
+    if (low > 0) (void)place(low, rows_per_ngram, row_bytes, out);
     return low;
 }
 
@@ -83,20 +84,21 @@ static size_t fit(size_t budget, size_t heads, size_t row_bytes, int64_t rows, p
 
 static size_t home(const embla_hot *hot, const int64_t *rows)
 {
-    uint64_t key =
-        hot->heads == 1 ? embla_unique_hash((uint64_t)*rows) : embla_hash_rows(rows, hot->heads);
+    uint64_t key = hot->rows_per_ngram == 1 ? embla_unique_hash((uint64_t)*rows)
+                                            : embla_hash_rows(rows, hot->rows_per_ngram);
     return (size_t)(key >> (64 - hot->bits));
 }
 
 /* The row numbers of the entry in a slot, which is not free. */
 static const int64_t *rows_in(const embla_hot *hot, size_t slot)
 {
-    return hot->rows + (size_t)(hot->slots[slot] - 1) * hot->heads;
+    return hot->rows + (size_t)(hot->slots[slot] - 1) * hot->rows_per_ngram;
 }
 
 static bool is_same(const embla_hot *hot, const int64_t *a, const int64_t *b)
 {
-    return *a == *b && (hot->heads == 1 || memcmp(a, b, hot->heads * sizeof *a) == 0);
+    return *a == *b &&
+           (hot->rows_per_ngram == 1 || memcmp(a, b, hot->rows_per_ngram * sizeof *a) == 0);
 }
 
 /* The slot of an n-gram whose home is `at`, or the free slot where it would be. */
@@ -142,7 +144,7 @@ static void copy_entry(const embla_hot *hot, size_t entry, const embla_row_part 
                        size_t stride)
 {
     const char *row = hot->entries + entry * hot->entry_bytes;
-    for (size_t h = 0; h < hot->heads; h++, row += hot->row_bytes, out += stride) {
+    for (size_t h = 0; h < hot->rows_per_ngram; h++, row += hot->row_bytes, out += stride) {
         memcpy(out, row + part->code_at, part->code_bytes);
         if (part->scale_bytes > 0)
             memcpy(out + part->code_bytes, row + hot->code_bytes + part->scale_at,
@@ -166,27 +168,28 @@ static void prefetch_entry(const embla_hot *hot, size_t slot)
 uint32_t embla_hot_find(embla_hot *hot, const int64_t *rows, size_t count,
                         const embla_row_part *part, char *out, size_t stride, uint32_t *fixed)
 {
-    size_t heads = hot->heads, n = count / heads, homes[EMBLA_HOT_GROUP];
-    uint32_t found = 0, all = heads < 32 ? ((uint32_t)1 << heads) - 1 : UINT32_MAX;
+    size_t rows_per_ngram = hot->rows_per_ngram, n = count / rows_per_ngram, homes[EMBLA_HOT_GROUP];
+    uint32_t found = 0,
+             all = rows_per_ngram < 32 ? ((uint32_t)1 << rows_per_ngram) - 1 : UINT32_MAX;
     for (size_t i = 0; i < n; i++) {
-        homes[i] = home(hot, rows + i * heads);
+        homes[i] = home(hot, rows + i * rows_per_ngram);
         __builtin_prefetch(&hot->slots[homes[i]]);
     }
     for (size_t i = 0; i < n; i++) prefetch_entry(hot, homes[i]);
     for (size_t i = 0; i < n; i++) {
-        uint32_t slot = hot->slots[search_from(hot, homes[i], rows + i * heads)];
+        uint32_t slot = hot->slots[search_from(hot, homes[i], rows + i * rows_per_ngram)];
         if (slot == 0) continue;
         hot->touched[slot - 1] = 1;
-        copy_entry(hot, slot - 1, part, out + i * heads * stride, stride);
-        found |= all << i * heads;
-        if (slot - 1 < hot->fixed) *fixed += (uint32_t)heads;
+        copy_entry(hot, slot - 1, part, out + i * rows_per_ngram * stride, stride);
+        found |= all << i * rows_per_ngram;
+        if (slot - 1 < hot->fixed) *fixed += (uint32_t)rows_per_ngram;
     }
     return found;
 }
 
-size_t embla_hot_heads(const embla_hot *hot)
+size_t embla_hot_rows_per_ngram(const embla_hot *hot)
 {
-    return hot->heads;
+    return hot->rows_per_ngram;
 }
 
 /* The entry that is replaced next. */
@@ -198,17 +201,18 @@ static size_t next_entry(embla_hot *hot)
         if (!hot->touched[hot->hand]) break;
         hot->touched[hot->hand] = 0;
     }
-    free_slot(hot, find_slot(hot, hot->rows + hot->hand * hot->heads));
+    free_slot(hot, find_slot(hot, hot->rows + hot->hand * hot->rows_per_ngram));
     return hot->hand++;
 }
 
 void embla_hot_insert(embla_hot *hot, const int64_t *rows, const char *bytes)
 {
-    if (hot->fixed == hot->most || (hot->heads == 1 && !embla_store_holds(hot->store, *rows)))
+    if (hot->fixed == hot->most ||
+        (hot->rows_per_ngram == 1 && !embla_store_holds(hot->store, *rows)))
         return;
     if (hot->slots[find_slot(hot, rows)] != 0) return;
     size_t entry = next_entry(hot);
-    memcpy(hot->rows + entry * hot->heads, rows, hot->heads * sizeof *rows);
+    memcpy(hot->rows + entry * hot->rows_per_ngram, rows, hot->rows_per_ngram * sizeof *rows);
     hot->touched[entry] = 0;
     hot->slots[find_slot(hot, rows)] = (uint32_t)entry + 1;
     memcpy(hot->entries + entry * hot->entry_bytes, bytes, hot->entry_bytes);
@@ -217,7 +221,7 @@ void embla_hot_insert(embla_hot *hot, const int64_t *rows, const char *bytes)
 void embla_hot_count(embla_hot *hot, int64_t *rows, int64_t *bytes)
 {
     embla_hot_lock(hot);
-    *rows = (int64_t)(hot->used * hot->heads);
+    *rows = (int64_t)(hot->used * hot->rows_per_ngram);
     *bytes = (int64_t)hot->bytes;
     embla_hot_unlock(hot);
 }
@@ -236,12 +240,13 @@ static embla_status add_fixed(void *context, const int64_t *rows, size_t count, 
     embla_hot *hot = a->hot;
     size_t most = hot->most - hot->most / 8;
     EMBLA_TRY(embla_lookup_check_rows(rows, count, a->store->rows, "hot row"));
-    for (size_t i = 0; i < count && hot->used < most; i += hot->heads) {
+    for (size_t i = 0; i < count && hot->used < most; i += hot->rows_per_ngram) {
         /* one list serves all ranks */
-        if (hot->heads == 1 && !embla_store_holds(a->store, rows[i])) continue;
+        if (hot->rows_per_ngram == 1 && !embla_store_holds(a->store, rows[i])) continue;
         size_t at = find_slot(hot, rows + i);
         if (hot->slots[at] != 0) continue;
-        memcpy(hot->rows + hot->used++ * hot->heads, rows + i, hot->heads * sizeof *rows);
+        memcpy(hot->rows + hot->used++ * hot->rows_per_ngram, rows + i,
+               hot->rows_per_ngram * sizeof *rows);
         hot->slots[at] = (uint32_t)hot->used;
     }
     *enough = hot->used == most;
@@ -256,8 +261,8 @@ static embla_status read_fixed(embla_hot *hot, const embla_store *store)
     EMBLA_TRY(embla_row_part_of(&store->row, 0, 0, &part));
     const embla_row_source source = embla_store_source(store);
     const embla_read_job job = {.rows = hot->rows,
-                                .count = hot->fixed * hot->heads,
-                                .known = hot->fixed * hot->heads,
+                                .count = hot->fixed * hot->rows_per_ngram,
+                                .known = hot->fixed * hot->rows_per_ngram,
                                 .part = &part,
                                 .out = hot->entries,
                                 .out_stride = hot->row_bytes};
@@ -273,7 +278,7 @@ static embla_status seed(embla_hot *hot, const embla_store *store, const embla_t
     bool enough = false;
     if (o->hot_count > 0) EMBLA_TRY(add_fixed(&a, o->hot_rows, o->hot_count, &enough));
     if (o->hot_file && !enough)
-        EMBLA_TRY(embla_row_list_read(o->hot_file, hot->heads, add_fixed, &a));
+        EMBLA_TRY(embla_row_list_read(o->hot_file, hot->rows_per_ngram, add_fixed, &a));
     return read_fixed(hot, store);
 }
 
@@ -282,31 +287,33 @@ embla_status embla_hot_open(const embla_store *store, const embla_tickets_option
 {
     places p;
     void *memory = NULL;
-    size_t heads = o->hot_heads > 0 ? o->hot_heads : 1, row_bytes = store->row.bytes;
-    if (heads > EMBLA_HOT_GROUP || o->hot_count % heads != 0)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "hot_heads is %zu and hot_count is %zu; n-grams have 1 to %d rows, and "
-                          "hot_count must be a multiple of them",
-                          heads, o->hot_count, EMBLA_HOT_GROUP);
-    if (heads > 1 && store->held < store->rows)
+    size_t rows_per_ngram = o->hot_rows_per_ngram > 0 ? o->hot_rows_per_ngram : 1,
+           row_bytes = store->row.bytes;
+    if (rows_per_ngram > EMBLA_HOT_GROUP || o->hot_count % rows_per_ngram != 0)
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "hot_rows_per_ngram is %zu and hot_count is %zu; n-grams have 1 to %d rows, and "
+            "hot_count must be a multiple of them",
+            rows_per_ngram, o->hot_count, EMBLA_HOT_GROUP);
+    if (rows_per_ngram > 1 && store->held < store->rows)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "hot_heads is %zu, but the store has %" PRId64 " of %" PRId64
+                          "hot_rows_per_ngram is %zu, but the store has %" PRId64 " of %" PRId64
                           " rows: an n-gram may have rows elsewhere; use 0, hot rows one by one",
-                          heads, store->held, store->rows);
-    size_t most = fit(o->hot_bytes, heads, row_bytes, store->held, &p);
+                          rows_per_ngram, store->held, store->rows);
+    size_t most = fit(o->hot_bytes, rows_per_ngram, row_bytes, store->held, &p);
     if (most == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "hot_bytes is %zu, too few for %zu rows of %zu bytes and their index",
-                          o->hot_bytes, heads, row_bytes);
+                          o->hot_bytes, rows_per_ngram, row_bytes);
     EMBLA_TRY(embla_mem_new(p.bytes, "hot rows", &memory));
     char *base = memory;
     embla_hot *hot = (void *)(base + p.self);
     *hot = (embla_hot){.store = store,
                        .bytes = p.bytes,
-                       .heads = heads,
+                       .rows_per_ngram = rows_per_ngram,
                        .row_bytes = row_bytes,
                        .code_bytes = store->row.code_bytes,
-                       .entry_bytes = heads * row_bytes,
+                       .entry_bytes = rows_per_ngram * row_bytes,
                        .most = most,
                        .bits = p.bits,
                        .slots = (void *)(base + p.slots),

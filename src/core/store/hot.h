@@ -9,8 +9,8 @@
 typedef struct embla_hot embla_hot;
 
 /* Allocates at most hot_bytes, and reads the fixed rows: those of hot_rows and then those of
- * hot_file, until seven eighths of the memory are used. With hot_heads, the rows of an n-gram are
- * kept and replaced together. */
+ * hot_file, until seven eighths of the memory are used. With hot_rows_per_ngram, the rows of an
+ * n-gram are kept and replaced together. */
 EMBLA_CHECKED embla_status embla_hot_open(const embla_store *store,
                                           const embla_tickets_options *options, embla_hot **out);
 void embla_hot_close(embla_hot *hot);
@@ -24,7 +24,7 @@ enum { EMBLA_HOT_GROUP = 32 };
 uint32_t embla_hot_find(embla_hot *hot, const int64_t *rows, size_t count,
                         const embla_row_part *part, char *out, size_t stride, uint32_t *fixed);
 /* The rows that are kept together. */
-size_t embla_hot_heads(const embla_hot *hot);
+size_t embla_hot_rows_per_ngram(const embla_hot *hot);
 /* Keeps the whole rows of an n-gram, unless they are already here. */
 void embla_hot_insert(embla_hot *hot, const int64_t *rows, const char *bytes);
 /* The rows that are kept, and the bytes that were allocated. */

@@ -39,7 +39,7 @@ typedef struct {
     const embla_pack_options *options;
     embla_pack pack;
     embla_arena arena;
-    void *ngrams; /* int64_t (count, heads) */
+    void *ngrams; /* int64_t (count, rows_per_ngram) */
     size_t count, room;
     ranked *bundles; /* by key; pack.bundles of them */
     uint64_t *keys;
@@ -58,23 +58,24 @@ typedef struct {
 static embla_status add_ngrams(void *context, const int64_t *rows, size_t count, bool *enough)
 {
     writer *w = context;
-    size_t heads = w->pack.heads;
+    size_t rows_per_ngram = w->pack.rows_per_ngram;
     (void)enough;
     EMBLA_TRY(embla_lookup_check_rows(rows, count, w->source->rows, "row of a bundle"));
-    for (size_t i = 0; i < count; i += heads) {
+    for (size_t i = 0; i < count; i += rows_per_ngram) {
         if (w->count == INT32_MAX)
             return embla_fail(EMBLA_ERR_ARGUMENT, "more than %d n-grams; a pack has at most %d",
                               INT32_MAX, INT32_MAX);
-        EMBLA_TRY(embla_arena_grow(&w->arena, heads * sizeof *rows, w->count, "n-grams", &w->ngrams,
-                                   &w->room));
-        memcpy((int64_t *)w->ngrams + w->count++ * heads, rows + i, heads * sizeof *rows);
+        EMBLA_TRY(embla_arena_grow(&w->arena, rows_per_ngram * sizeof *rows, w->count, "n-grams",
+                                   &w->ngrams, &w->room));
+        memcpy((int64_t *)w->ngrams + w->count++ * rows_per_ngram, rows + i,
+               rows_per_ngram * sizeof *rows);
     }
     return EMBLA_OK;
 }
 
 static const int64_t *rows_of(const writer *w, uint32_t rank)
 {
-    return (const int64_t *)w->ngrams + rank * w->pack.heads;
+    return (const int64_t *)w->ngrams + rank * w->pack.rows_per_ngram;
 }
 
 static int by_key(const void *a, const void *b)
@@ -97,8 +98,9 @@ static embla_status sort_ngrams(writer *w)
     EMBLA_TRY(embla_arena_many(&w->arena, w->count, sizeof *w->bundles, "bundles", &w->bundles));
     EMBLA_TRY(embla_arena_many(&w->arena, w->count, sizeof *numbers, "bundles", &numbers));
     for (size_t i = 0; i < w->count; i++)
-        w->bundles[i] = (ranked){.key = embla_hash_rows(rows_of(w, (uint32_t)i), w->pack.heads),
-                                 .rank = (uint32_t)i};
+        w->bundles[i] =
+            (ranked){.key = embla_hash_rows(rows_of(w, (uint32_t)i), w->pack.rows_per_ngram),
+                     .rank = (uint32_t)i};
     qsort(w->bundles, w->count, sizeof *w->bundles, by_key);
     for (size_t i = 0; i < w->count; i++) {
         uint32_t rank = w->bundles[i].rank;
@@ -122,34 +124,40 @@ static embla_status collect(writer *w)
     const embla_pack_options *o = w->options;
     bool enough = false;
     embla_ngram_info info = {0};
-    if (o->ngram) embla_ngram_describe(o->ngram, &info);
+    if (o->ngram) EMBLA_TRY(embla_ngram_describe(o->ngram, &info));
     bool hashed = o->ngram && info.kind != EMBLA_NGRAM_IDENTITY;
-    size_t heads = o->heads > 0 ? o->heads : hashed ? (size_t)info.heads : 0;
+    size_t rows_per_ngram = o->rows_per_ngram > 0 ? o->rows_per_ngram
+                            : hashed              ? (size_t)info.rows_per_ngram
+                                                  : 0;
     if (o->bundle_count == 0 && !o->bundle_file) return EMBLA_OK;
-    if (heads < 1 || heads > EMBLA_PACK_HEADS_MOST || (o->bundle_count > 0 && !o->bundles))
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu bundles of %zu rows%s; bundles have 1 to %d rows: set heads",
-                          o->bundle_count, heads,
-                          o->bundle_count > 0 && !o->bundles ? ", but bundles is NULL" : "",
-                          EMBLA_PACK_HEADS_MOST);
-    w->pack.heads = heads;
-    if (o->bundle_count > 0) EMBLA_TRY(add_ngrams(w, o->bundles, o->bundle_count * heads, &enough));
-    if (o->bundle_file) EMBLA_TRY(embla_row_list_read(o->bundle_file, heads, add_ngrams, w));
-    if (w->count == 0) w->pack.heads = 0;
+    if (rows_per_ngram < 1 || rows_per_ngram > EMBLA_PACK_BUNDLE_MOST ||
+        (o->bundle_count > 0 && !o->bundles))
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%zu bundles of %zu rows%s; bundles have 1 to %d rows: set rows_per_ngram",
+            o->bundle_count, rows_per_ngram,
+            o->bundle_count > 0 && !o->bundles ? ", but bundles is NULL" : "",
+            EMBLA_PACK_BUNDLE_MOST);
+    w->pack.rows_per_ngram = rows_per_ngram;
+    if (o->bundle_count > 0)
+        EMBLA_TRY(add_ngrams(w, o->bundles, o->bundle_count * rows_per_ngram, &enough));
+    if (o->bundle_file)
+        EMBLA_TRY(embla_row_list_read(o->bundle_file, rows_per_ngram, add_ngrams, w));
+    if (w->count == 0) w->pack.rows_per_ngram = 0;
     return w->count > 0 ? sort_ngrams(w) : EMBLA_OK;
 }
 
 /* ---- manifest ---- */
 
-void embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out, int32_t *layer)
+embla_status embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out, int32_t *layer)
 {
     embla_ngram_info info;
-    embla_ngram_describe(ngram, &info);
+    EMBLA_TRY(embla_ngram_describe(ngram, &info));
     *out = (embla_pack_hasher){.given = true,
                                .kind = (int64_t)info.kind,
                                .vocab = info.vocab,
                                .orders = info.orders,
-                               .heads = info.heads,
+                               .rows_per_ngram = info.rows_per_ngram,
                                .pad = info.pad,
                                .eos = info.eos,
                                .eos_rule = (int64_t)info.eos_rule,
@@ -159,6 +167,7 @@ void embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out, int3
                                .sizes = info.sizes,
                                .offsets = info.offsets};
     *layer = info.layer;
+    return EMBLA_OK;
 }
 
 static embla_status describe_hasher(writer *w)
@@ -166,13 +175,13 @@ static embla_status describe_hasher(writer *w)
     embla_ngram_info info;
     void *memory = NULL;
     if (!w->options->ngram) return EMBLA_OK;
-    embla_ngram_describe(w->options->ngram, &info);
+    EMBLA_TRY(embla_ngram_describe(w->options->ngram, &info));
     if (info.rows > w->source->rows)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the hasher is for a table with %" PRId64
                           " rows, but the store has %" PRId64,
                           info.rows, w->source->rows);
-    embla_pack_hasher_of(w->options->ngram, &w->pack.hasher, &w->pack.layer);
+    EMBLA_TRY(embla_pack_hasher_of(w->options->ngram, &w->pack.hasher, &w->pack.layer));
     if (!info.folded) return EMBLA_OK;
     size_t bytes = (size_t)info.tokens * sizeof *w->fold;
     EMBLA_TRY(embla_arena_take(&w->arena, (size_t)whole_pages(bytes), "a fold", &memory));
@@ -284,19 +293,19 @@ static embla_status make_bundles(writer *w, uint64_t first)
     const embla_pack *p = &w->pack;
     uint64_t count = (uint64_t)p->bundles - first,
              most = embla_pack_items(&p->bundle_pages, BUNDLE_WINDOW);
-    size_t heads = p->heads, step = p->row_bytes + EMBLA_PACK_NUMBER;
+    size_t rows_per_ngram = p->rows_per_ngram, step = p->row_bytes + EMBLA_PACK_NUMBER;
     embla_row_part part;
     if (count > most) count = most;
     int64_t *numbers = (int64_t *)(void *)w->rows;
     for (uint64_t i = 0; i < count; i++)
-        memcpy(numbers + i * heads, rows_of(w, w->bundles[first + i].rank),
-               heads * sizeof *numbers);
+        memcpy(numbers + i * rows_per_ngram, rows_of(w, w->bundles[first + i].rank),
+               rows_per_ngram * sizeof *numbers);
     EMBLA_TRY(embla_row_part_of(&w->source->row, 0, 0, &part));
-    char *items = w->rows + count * heads * sizeof *numbers;
+    char *items = w->rows + count * rows_per_ngram * sizeof *numbers;
     const embla_row_source source = embla_store_source(w->source);
     const embla_read_job job = {.rows = numbers,
-                                .count = (size_t)count * heads,
-                                .known = (size_t)count * heads,
+                                .count = (size_t)count * rows_per_ngram,
+                                .known = (size_t)count * rows_per_ngram,
                                 .part = &part,
                                 .out = items + EMBLA_PACK_NUMBER,
                                 .out_stride = step};
@@ -414,8 +423,8 @@ static embla_status allocate(writer *w)
     const embla_pack *p = &w->pack;
     void *rows = NULL, *pages = NULL;
     uint64_t items = (uint64_t)embla_pack_window(p),
-             bundles = p->heads ? embla_pack_items(&p->bundle_pages, BUNDLE_WINDOW) : 0;
-    uint64_t all = p->bundle_pages.bytes + p->heads * sizeof(int64_t);
+             bundles = p->rows_per_ngram ? embla_pack_items(&p->bundle_pages, BUNDLE_WINDOW) : 0;
+    uint64_t all = p->bundle_pages.bytes + p->rows_per_ngram * sizeof(int64_t);
     w->rows_bytes = (size_t)(items * p->row_bytes);
     w->pages_bytes = (size_t)(items / p->row_pages.group * p->row_pages.group_bytes);
     uint64_t bundle_bytes = bundles * all;

@@ -19,7 +19,8 @@ EMBLA_CHECKED embla_status embla_pack_sum_rows(const embla_pack *pack, embla_che
                                                const char *rows, int64_t first, int64_t count,
                                                embla_pack_sum_fn *end_block, void *context);
 /* The hasher as a manifest has it, and its layer. Its lists belong to the hasher. */
-void embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out, int32_t *layer);
+EMBLA_CHECKED embla_status embla_pack_hasher_of(const embla_ngram *ngram, embla_pack_hasher *out,
+                                                int32_t *layer);
 void embla_pack_describe(const embla_pack *pack, embla_pack_report *out);
 
 #endif

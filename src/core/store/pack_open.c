@@ -56,6 +56,6 @@ void embla_pack_describe(const embla_pack *pack, embla_pack_report *out)
                                .row_bytes = pack->row_bytes,
                                .rows_a_page = small ? (int64_t)pack->row_pages.group : 0,
                                .bundles = pack->bundles,
-                               .heads = pack->heads,
+                               .rows_per_ngram = pack->rows_per_ngram,
                                .first = -1};
 }

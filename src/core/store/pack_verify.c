@@ -88,24 +88,25 @@ static embla_status verify_rows(verifier *v)
 static embla_status compare_bundles(verifier *v, const char *items, size_t count,
                                     const uint64_t *keys, int64_t *numbers, char *rows)
 {
-    size_t heads = v->pack.heads, bytes = v->pack.row_bytes, step = bytes + EMBLA_PACK_NUMBER;
+    size_t rows_per_ngram = v->pack.rows_per_ngram, bytes = v->pack.row_bytes,
+           step = bytes + EMBLA_PACK_NUMBER;
     embla_row_part part;
     EMBLA_TRY(embla_row_part_of(&v->store->row, 0, 0, &part));
-    for (size_t i = 0; i < count * heads; i++) {
+    for (size_t i = 0; i < count * rows_per_ngram; i++) {
         memcpy(&numbers[i], items + i * step, sizeof *numbers);
         if (numbers[i] < 0 || numbers[i] >= v->pack.rows) numbers[i] = 0; /* differs by its key */
     }
     const embla_row_source source = embla_store_source(v->store);
     const embla_read_job job = {.rows = numbers,
-                                .count = count * heads,
-                                .known = count * heads,
+                                .count = count * rows_per_ngram,
+                                .known = count * rows_per_ngram,
                                 .part = &part,
                                 .out = rows,
                                 .out_stride = bytes};
     EMBLA_TRY(embla_source_read(&source, &job));
     for (size_t i = 0; i < count; i++) {
-        bool same = embla_hash_rows(numbers + i * heads, heads) == keys[i];
-        for (size_t h = i * heads; h < (i + 1) * heads; h++)
+        bool same = embla_hash_rows(numbers + i * rows_per_ngram, rows_per_ngram) == keys[i];
+        for (size_t h = i * rows_per_ngram; h < (i + 1) * rows_per_ngram; h++)
             same =
                 same && memcmp(items + h * step + EMBLA_PACK_NUMBER, rows + h * bytes, bytes) == 0;
         if (!same) v->report->bundles_wrong++;
@@ -117,7 +118,7 @@ static embla_status compare_bundles(verifier *v, const char *items, size_t count
 static embla_status verify_window(verifier *v, int64_t first, size_t count, char *memory)
 {
     const embla_pack_pages *p = &v->pack.bundle_pages;
-    size_t heads = v->pack.heads;
+    size_t rows_per_ngram = v->pack.rows_per_ngram;
     size_t groups = (size_t)((count - 1) / p->group + 1), pages = groups * (size_t)p->group_bytes;
     char *items = memory + BUNDLES * (size_t)p->group_bytes;
     char *rows = items + BUNDLES * (size_t)p->bytes;
@@ -130,7 +131,7 @@ static embla_status verify_window(verifier *v, int64_t first, size_t count, char
     embla_checksum_add(&v->sum, memory, pages);
     for (size_t i = 0; i < count; i++)
         memcpy(items + i * (size_t)p->bytes, memory + embla_pack_item_at(p, i), (size_t)p->bytes);
-    size_t some = sizeof numbers / sizeof *numbers / heads;
+    size_t some = sizeof numbers / sizeof *numbers / rows_per_ngram;
     for (size_t i = 0; i < count; i += some)
         EMBLA_TRY(compare_bundles(v, items + i * (size_t)p->bytes,
                                   count - i < some ? count - i : some, keys + i, numbers, rows));
@@ -192,7 +193,7 @@ static embla_status compare_fold(const verifier *v)
 {
     embla_ngram_info info;
     embla_checksum ours, theirs;
-    embla_ngram_describe(v->options->ngram, &info);
+    EMBLA_TRY(embla_ngram_describe(v->options->ngram, &info));
     if (!info.folded) return EMBLA_OK;
     EMBLA_TRY(embla_pack_list_sum(v->cp, &v->pack, EMBLA_PACK_LIST_FOLD, &ours));
     theirs = embla_checksum_of(info.folded, (size_t)info.tokens * sizeof *info.folded);
@@ -213,14 +214,14 @@ static embla_status compare_hasher(const verifier *v)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%.200s has no hasher, and the source has one; write the pack again",
                           v->cp->shown);
-    embla_pack_hasher_of(v->options->ngram, &b, &layer);
+    EMBLA_TRY(embla_pack_hasher_of(v->options->ngram, &b, &layer));
     const struct {
         const char *what;
         int64_t ours, theirs;
     } numbers[] = {{"kind", a->kind, b.kind},
                    {"vocab", a->vocab, b.vocab},
                    {"orders", a->orders, b.orders},
-                   {"heads", a->heads, b.heads},
+                   {"rows_per_ngram", a->rows_per_ngram, b.rows_per_ngram},
                    {"pad", a->pad, b.pad},
                    {"eos", a->eos, b.eos},
                    {"eos_rule", a->eos_rule, b.eos_rule},
@@ -230,7 +231,7 @@ static embla_status compare_hasher(const verifier *v)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].ours != numbers[i].theirs)
             return other_hasher(v, numbers[i].what, -1, numbers[i].ours, numbers[i].theirs);
-    int64_t columns = (a->orders - 1) * a->heads;
+    int64_t columns = (a->orders - 1) * a->rows_per_ngram;
     EMBLA_TRY(compare_list(v, "multipliers", a->multipliers, b.multipliers, a->orders));
     EMBLA_TRY(compare_list(v, "sizes", a->sizes, b.sizes, columns));
     EMBLA_TRY(compare_list(v, "offsets", a->offsets, b.offsets, columns));

@@ -77,10 +77,11 @@ static embla_status open_ram(embla_store *store)
     }
     if (o->allocated) status = o->allocated(o->context, memory, bytes);
     bool notify = o->allocated && status == EMBLA_OK;
-    if (status != EMBLA_OK)
+    if (status != EMBLA_OK) {
+        const char *name = embla_status_name(status);
         status = embla_fail(status, "the `allocated` callback failed for %zu bytes: %s", bytes,
-                            embla_status_name(status));
-    else
+                            name ? name : "unknown status");
+    } else
         status = fill_memory(store, memory);
     if (status != EMBLA_OK) {
         release_memory(store, memory, notify);

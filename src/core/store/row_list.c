@@ -9,7 +9,7 @@
 enum { AT_ONCE = 512 };
 
 typedef struct {
-    size_t heads;
+    size_t rows_per_ngram;
     embla_row_list_fn *add;
     void *context;
 } list;
@@ -17,24 +17,24 @@ typedef struct {
 static embla_status read_npy(const list *l, const embla_checkpoint *file, const char *path)
 {
     int64_t rows[AT_ONCE];
-    size_t count, step = AT_ONCE / l->heads * l->heads;
+    size_t count, step = AT_ONCE / l->rows_per_ngram * l->rows_per_ngram;
     bool enough = false;
     if (strcmp(embla_checkpoint_format(file), "npy") != 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s has format %s; a list of rows is an npy file",
                           path, embla_checkpoint_format(file));
     const embla_tensor *array = embla_checkpoint_tensors(file, &count); /* an npy file has one */
     bool flat = array->rank == 1,
-         matches = array->rank == 2 && array->shape[1] == (int64_t)l->heads;
+         matches = array->rank == 2 && array->shape[1] == (int64_t)l->rows_per_ngram;
     if (strcmp(array->type, "I64") != 0 || (!flat && !matches))
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s has %zu dimensions of %s; a list of rows is an npy file of I64 "
                           "with 1 dimension, or with 2 of which the second is %zu",
-                          path, array->rank, array->type, l->heads);
+                          path, array->rank, array->type, l->rows_per_ngram);
     int64_t all = array->shape[0] * (flat ? 1 : array->shape[1]);
-    if (all % (int64_t)l->heads != 0)
+    if (all % (int64_t)l->rows_per_ngram != 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s has %" PRId64 " rows, which are not whole n-grams of %zu rows",
-                          path, all, l->heads);
+                          path, all, l->rows_per_ngram);
     for (int64_t i = 0; i < all && !enough; i += (int64_t)step) {
         size_t n = all - i < (int64_t)step ? (size_t)(all - i) : step;
         EMBLA_TRY(embla_checkpoint_read(file, array->name, i * (int64_t)sizeof *rows,
@@ -49,7 +49,7 @@ static embla_status read_bundle(const embla_checkpoint *file, const embla_entry 
                                 const embla_pack *pack, uint64_t number, int64_t *rows)
 {
     uint64_t at = embla_pack_item_at(&pack->bundle_pages, number);
-    for (size_t h = 0; h < pack->heads; h++)
+    for (size_t h = 0; h < pack->rows_per_ngram; h++)
         EMBLA_TRY(embla_entry_read(file, bundles,
                                    at + h * (uint64_t)(pack->row_bytes + EMBLA_PACK_NUMBER),
                                    sizeof *rows, rows + h));
@@ -60,13 +60,13 @@ static embla_status read_bundles(const list *l, const embla_checkpoint *file,
                                  const embla_pack *pack)
 {
     const embla_entry *order, *bundles;
-    int64_t rows[EMBLA_PACK_HEADS_MOST];
+    int64_t rows[EMBLA_PACK_BUNDLE_MOST];
     uint32_t numbers[AT_ONCE];
     bool enough = false;
-    if (pack->bundles == 0 || (l->heads != 1 && l->heads != pack->heads))
+    if (pack->bundles == 0 || (l->rows_per_ngram != 1 && l->rows_per_ngram != pack->rows_per_ngram))
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%.200s has %" PRId64 " bundles of %zu rows; bundles of %zu are needed",
-                          file->shown, pack->bundles, pack->heads, l->heads);
+                          file->shown, pack->bundles, pack->rows_per_ngram, l->rows_per_ngram);
     EMBLA_TRY(embla_checkpoint_named(file, EMBLA_PACK_ORDER, &order));
     EMBLA_TRY(embla_checkpoint_named(file, EMBLA_PACK_BUNDLES, &bundles));
     for (int64_t i = 0; i < pack->bundles && !enough; i++) {
@@ -81,17 +81,17 @@ static embla_status read_bundles(const list *l, const embla_checkpoint *file,
                               "exist; there are %" PRId64 " (K6)",
                               file->shown, number, pack->bundles);
         EMBLA_TRY(read_bundle(file, bundles, pack, number, rows));
-        EMBLA_TRY(l->add(l->context, rows, pack->heads, &enough));
+        EMBLA_TRY(l->add(l->context, rows, pack->rows_per_ngram, &enough));
     }
     return EMBLA_OK;
 }
 
-embla_status embla_row_list_read(const char *path, size_t heads, embla_row_list_fn *add,
+embla_status embla_row_list_read(const char *path, size_t rows_per_ngram, embla_row_list_fn *add,
                                  void *context)
 {
     embla_checkpoint *file = NULL;
     embla_pack pack = {0};
-    const list l = {.heads = heads, .add = add, .context = context};
+    const list l = {.rows_per_ngram = rows_per_ngram, .add = add, .context = context};
     EMBLA_TRY(embla_checkpoint_open(path, NULL, &file));
     bool packed = embla_pack_text(file) != NULL;
     embla_status status = packed ? embla_pack_open(file, &pack) : EMBLA_OK;

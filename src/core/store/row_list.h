@@ -11,10 +11,10 @@ typedef embla_status embla_row_list_fn(void *context, const int64_t *rows, size_
                                        bool *enough);
 
 /* Calls `add` with the numbers of a list, in order and some hundreds at a time. The file is one of
- *   an npy file of int64 with one dimension, a multiple of `heads` numbers
- *   an npy file of int64 with two dimensions, the second `heads`
- *   a pack with bundles of `heads` rows, or any if heads is 1 */
-EMBLA_CHECKED embla_status embla_row_list_read(const char *path, size_t heads,
+ *   an npy file of int64 with one dimension, a multiple of `rows_per_ngram` numbers
+ *   an npy file of int64 with two dimensions, the second `rows_per_ngram`
+ *   a pack with bundles of `rows_per_ngram` rows, or any if it is 1 */
+EMBLA_CHECKED embla_status embla_row_list_read(const char *path, size_t rows_per_ngram,
                                                embla_row_list_fn *add, void *context);
 
 #endif

@@ -315,9 +315,8 @@ embla_status embla_sources_check(const void *owner)
 
 embla_status embla_store_describe(const embla_store *store, embla_store_info *out)
 {
-    if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_describe: %s is NULL",
-                          store ? "out" : "the store");
+    EMBLA_NEED(store);
+    EMBLA_NEED(out);
     embla_store_info info = {.format = store->row.format,
                              .rows = store->rows,
                              .first = store->first,

@@ -86,6 +86,7 @@ void embla_swap_free(embla_swap *swap)
 
 const embla_swap_version *embla_swap_acquire(embla_swap *swap)
 {
+    if (!swap) return NULL;
     (void)pthread_mutex_lock(&swap->lock);
     version *v = swap->current;
     v->users++;
@@ -96,6 +97,7 @@ const embla_swap_version *embla_swap_acquire(embla_swap *swap)
 void embla_swap_release(embla_swap *swap, const embla_swap_version *held)
 {
     version *v = (version *)(uintptr_t)held;
+    if (!swap || !v) return;
     (void)pthread_mutex_lock(&swap->lock);
     bool last = --v->users == 0 && v != swap->current;
     (void)pthread_mutex_unlock(&swap->lock);

@@ -79,7 +79,7 @@ embla_status embla_ticket_take(embla_tickets *t, size_t rows, embla_ticket_slot 
     insert_after(t, s, after);
     t->live++;
     t->stats.in_flight += (int64_t)bytes;
-    if (t->stats.in_flight > t->stats.in_flight_most) t->stats.in_flight_most = t->stats.in_flight;
+    if (t->stats.in_flight > t->stats.in_flight_max) t->stats.in_flight_max = t->stats.in_flight;
     char *memory = t->memory + s->offset;
     s->rows = (int64_t *)(void *)memory;
     s->staging = memory + bytes - whole_lines(rows * t->store->row.bytes);
@@ -137,14 +137,14 @@ static int64_t quantile(const embla_tickets *t, double share)
     return 0;
 }
 
-embla_status embla_tickets_statistics(embla_tickets *t, embla_tickets_stats *out)
+embla_status embla_tickets_describe(const embla_tickets *tickets, embla_tickets_info *out)
 {
-    if (!t || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_statistics: %s is NULL",
-                          t ? "out" : "tickets");
+    embla_tickets *t = (embla_tickets *)(uintptr_t)tickets; /* its lock guards the counts */
+    EMBLA_NEED(tickets);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_tickets_check(t));
     (void)pthread_mutex_lock(&t->lock);
-    embla_tickets_stats stats = t->stats;
+    embla_tickets_info stats = t->stats;
     stats.p50 = quantile(t, 0.5);
     stats.p99 = quantile(t, 0.99);
     (void)pthread_mutex_unlock(&t->lock);

@@ -46,7 +46,8 @@ static embla_status allocate(const embla_store *store, const embla_tickets_optio
 {
     embla_layout layout = {0};
     void *block = NULL;
-    size_t count = o->count ? o->count : COUNT, bytes = o->bytes ? o->bytes : BYTES;
+    size_t count = o->max_tickets ? o->max_tickets : COUNT,
+           bytes = o->max_bytes ? o->max_bytes : BYTES;
     size_t self = embla_layout_add(&layout, 1, sizeof(embla_tickets));
     size_t slots = embla_layout_add(&layout, count, sizeof(embla_ticket_slot));
     size_t memory = embla_layout_add(&layout, bytes, 1);
@@ -61,7 +62,7 @@ static embla_status allocate(const embla_store *store, const embla_tickets_optio
                          .reader = embla_direct_reader(store),
                          .source = embla_store_source(store),
                          .block = layout.bytes,
-                         .most = o->most ? o->most : MOST,
+                         .most = o->max_rows ? o->max_rows : MOST,
                          .bytes = bytes,
                          .count = count,
                          .memory = base + memory,
@@ -77,10 +78,10 @@ static embla_status check_options(const embla_store *store, const embla_tickets_
 {
     EMBLA_TRY(embla_options_check(o));
     bool hot = o->hot_bytes > 0 || o->hot_count > 0 || o->hot_file;
-    if (o->count > COUNT_MOST || o->most > EMBLA_GATHER_MOST)
+    if (o->max_tickets > COUNT_MOST || o->max_rows > EMBLA_GATHER_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu tickets of %zu rows; at most %d of %d are possible", o->count,
-                          o->most, COUNT_MOST, EMBLA_GATHER_MOST);
+                          "%zu tickets of %zu rows; at most %d of %d are possible", o->max_tickets,
+                          o->max_rows, COUNT_MOST, EMBLA_GATHER_MOST);
     if (hot && !embla_direct_reader(store))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "hot rows are only for the placement direct, not for %s",
@@ -166,9 +167,9 @@ static void keep_rows(const embla_ticket_slot *s)
 {
     embla_hot *hot = s->owner->hot;
     if (!hot || s->call.part.bytes != s->owner->store->row.bytes || s->gather.count == 0) return;
-    size_t heads = embla_hot_heads(hot);
+    size_t rows_per_ngram = embla_hot_rows_per_ngram(hot);
     embla_hot_lock(hot);
-    for (size_t i = 0; i + heads <= s->call.count; i += heads)
+    for (size_t i = 0; i + rows_per_ngram <= s->call.count; i += rows_per_ngram)
         embla_hot_insert(hot, s->rows + i, s->staging + i * s->call.part.bytes);
     embla_hot_unlock(hot);
 }
@@ -240,13 +241,13 @@ static embla_status count_rows(const embla_tickets *t, const embla_ticket_reques
     EMBLA_TRY(embla_options_check(q->lookup));
     *count = q->count;
     if (q->ngram) {
-        embla_ngram_describe(q->ngram, info);
+        EMBLA_TRY(embla_ngram_describe(q->ngram, info));
         if (info->rows > t->store->rows)
             return embla_fail(EMBLA_ERR_SHAPE,
                               "the hasher is for a table with %" PRId64
                               " rows, but the store has %" PRId64,
                               info->rows, t->store->rows);
-        *count = q->length > t->most ? SIZE_MAX : q->length * info->columns;
+        *count = q->length > t->most ? SIZE_MAX : q->length * info->rows_per_token;
     }
     if (*count > t->most)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu row numbers in a ticket; its maximum is %zu",
@@ -263,7 +264,7 @@ static embla_status prepare(embla_ticket_slot *s, const embla_ticket_request *q,
 {
     embla_store_lookup_options lookup = {0};
     if (q->lookup && !s->prefetch) lookup = *q->lookup;
-    if (lookup.heads == 0 && q->ngram) lookup.heads = columns;
+    if (lookup.rows_per_token == 0 && q->ngram) lookup.rows_per_token = columns;
     if (lookup.threads == 0) lookup.threads = 1;
     if (q->ngram) {
         const embla_ngram_options options = {.history = q->history, .threads = 1};
@@ -282,8 +283,8 @@ static embla_status prepare(embla_ticket_slot *s, const embla_ticket_request *q,
  * a common multiple that fits. Otherwise n-grams of the bundles are rarely found. */
 static size_t rows_at_once(const embla_tickets *t)
 {
-    size_t bundle = t->store->bundles ? t->store->bundles->heads : 1;
-    size_t hot = t->hot ? embla_hot_heads(t->hot) : 1, both = hot;
+    size_t bundle = t->store->bundles ? t->store->bundles->rows_per_ngram : 1;
+    size_t hot = t->hot ? embla_hot_rows_per_ngram(t->hot) : 1, both = hot;
     while (both % bundle != 0) both += hot;
     if (both > EMBLA_HOT_GROUP) both = hot;
     return EMBLA_HOT_GROUP / both * both;
@@ -389,7 +390,7 @@ static embla_status submit(embla_tickets *t, const embla_ticket_request *q, bool
     unlock(t);
     EMBLA_TRY(status);
     s->prefetch = prefetch;
-    status = start(s, q, count, info.columns);
+    status = start(s, q, count, info.rows_per_token);
     lock(t);
     if (status != EMBLA_OK)
         embla_ticket_release(s);

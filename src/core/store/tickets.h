@@ -67,7 +67,7 @@ struct embla_tickets {
     size_t waiting;           /* threads that wait for `changed` */
     size_t next;              /* where to look for a free slot */
     uint64_t generation;
-    embla_tickets_stats stats;
+    embla_tickets_info stats;
     uint32_t times[EMBLA_TICKET_TIMES];
 };
 

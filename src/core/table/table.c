@@ -111,49 +111,49 @@ void embla_table_free(embla_table *table)
 
 int64_t embla_table_rows(const embla_table *table)
 {
-    return table->rows;
+    return table ? table->rows : 0;
 }
 
 size_t embla_table_dim(const embla_table *table)
 {
-    return table->dim;
+    return table ? table->dim : 0;
 }
 
 embla_dtype embla_table_dtype(const embla_table *table)
 {
-    return table->dtype;
+    return table ? table->dtype : (embla_dtype)0;
 }
 
 float embla_table_scale(const embla_table *table)
 {
-    return table->scale;
+    return table ? table->scale : 0.0f;
 }
 
 embla_placement embla_table_placement(const embla_table *table)
 {
-    if (table->map) return EMBLA_PLACEMENT_MAPPED;
-    return table->owned > 0 ? EMBLA_PLACEMENT_RAM : EMBLA_PLACEMENT_VIEW;
+    if (table && table->map) return EMBLA_PLACEMENT_MAPPED;
+    return !table || table->owned > 0 ? EMBLA_PLACEMENT_RAM : EMBLA_PLACEMENT_VIEW;
 }
 
 size_t embla_table_row_bytes(const embla_table *table)
 {
-    return table->row_bytes;
+    return table ? table->row_bytes : 0;
 }
 
 size_t embla_table_row_stride(const embla_table *table)
 {
-    return table->row_stride;
+    return table ? table->row_stride : 0;
 }
 
 const void *embla_table_row(const embla_table *table, int64_t row)
 {
-    if ((uint64_t)row >= (uint64_t)table->rows) return NULL;
+    if (!table || (uint64_t)row >= (uint64_t)table->rows) return NULL;
     return embla_table_at(table, row);
 }
 
 void *embla_table_data(embla_table *table)
 {
-    return table->writable;
+    return table ? table->writable : NULL;
 }
 
 embla_status embla_table_check_writable(const embla_table *table)

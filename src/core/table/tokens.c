@@ -60,7 +60,7 @@ embla_status embla_table_check_mapping(const int64_t *token_rows, int64_t count,
 
 int64_t embla_table_tokens(const embla_table *table)
 {
-    return embla_table_token_limit(table);
+    return table ? embla_table_token_limit(table) : 0;
 }
 
 embla_status embla_table_check_rows(const embla_table *table, const int64_t *rows, size_t count)

@@ -14,7 +14,7 @@ static const char text_end[] = "<|endoftext|>";
 
 typedef struct {
     embla_corpus *corpus;
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     const char **texts; /* the documents */
     size_t *lengths;
     size_t count, text_room, length_room;
@@ -72,8 +72,8 @@ static embla_status encode_lines(making *m)
     EMBLA_TRY(embla_tokenize_batch(m->encoding, m->texts, m->lengths, m->count, NULL));
     EMBLA_TRY(embla_arena_many(&c->arena, (uint64_t)m->count + 1, sizeof *m->starts,
                                "starts of documents", &m->starts));
-    const int32_t *tokens = embla_encoding_tokens(m->encoding);
-    const size_t *starts = embla_encoding_starts(m->encoding);
+    const int32_t *tokens = embla_tokenized_tokens(m->encoding);
+    const size_t *starts = embla_tokenized_starts(m->encoding);
     EMBLA_TRY(append(m, &bos, 1));
     c->documents = 0;
     for (size_t i = 0; i < m->count; i++) {
@@ -104,7 +104,7 @@ static embla_status add_part(making *m, const embla_corpus_part *part, const cha
     }
     if (m->corpus->options.documents) return list_lines(m, text, length);
     EMBLA_TRY(embla_tokenize(m->encoding, text, length, NULL));
-    return append(m, embla_encoding_tokens(m->encoding), embla_encoding_count(m->encoding));
+    return append(m, embla_tokenized_tokens(m->encoding), embla_tokenized_count(m->encoding));
 }
 
 static embla_status make(making *m, const char *text, const embla_corpus_part *parts, size_t count)
@@ -113,7 +113,7 @@ static embla_status make(making *m, const char *text, const embla_corpus_part *p
     const embla_tokenizer *tokenizer = c->options.tokenizer;
     const char *name = count > 0 ? parts[0].name : "a text";
     embla_tokenizer_info info;
-    embla_tokenizer_describe(tokenizer, &info);
+    EMBLA_TRY(embla_tokenizer_describe(tokenizer, &info));
     c->vocab = info.tokens;
     c->width = c->vocab <= 1 << 8 ? 1 : c->vocab <= 1 << 16 ? 2 : 4;
     if (c->options.documents) {
@@ -140,9 +140,9 @@ embla_status embla_corpus_of_tokenizer(void *bytes, size_t room, const embla_cor
 {
     making m = {0};
     embla_status status = embla_corpus_new(options, &m.corpus);
-    if (status == EMBLA_OK) status = embla_encoding_new(options->tokenizer, &m.encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(options->tokenizer, &m.encoding);
     if (status == EMBLA_OK) status = make(&m, bytes ? bytes : "", parts, count);
-    embla_encoding_free(m.encoding);
+    embla_tokenized_free(m.encoding);
     embla_mem_free((void *)m.texts, m.text_room * sizeof *m.texts);
     embla_mem_free(m.lengths, m.length_room * sizeof *m.lengths);
     embla_mem_free(bytes, room);

@@ -76,7 +76,7 @@ embla_status embla_gpt_ngram_check(embla_gpt_shape *s)
     if (g->rows < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "ngram.rows is %" PRId64 "; it must be 0 (no table) or greater", g->rows);
-    EMBLA_TRY(check_between("heads", g->heads, 1, EMBLA_NGRAM_HEADS_MOST));
+    EMBLA_TRY(check_between("heads", g->heads, 1, EMBLA_NGRAM_ROWS_MOST));
     EMBLA_TRY(check_between("tokens in the longest n-gram", g->orders, 2, EMBLA_NGRAM_ORDERS_MOST));
     EMBLA_TRY(check_between("tokens", (uint64_t)s->vocab, 1, EMBLA_NGRAM_VOCAB_MOST));
     size_t columns = embla_gpt_ngram_columns(s);
@@ -95,7 +95,7 @@ static embla_status new_hasher(const embla_gpt_shape *s, embla_ngram **out)
     const embla_ngram_parameters parameters = {.kind = EMBLA_NGRAM_QWEN,
                                                .vocab = s->vocab,
                                                .orders = (int32_t)s->ngram.orders,
-                                               .heads = (int32_t)s->ngram.heads,
+                                               .rows_per_ngram = (int32_t)s->ngram.heads,
                                                .base = columns > 0 ? s->ngram.rows / columns : 1,
                                                .seed = (int64_t)s->ngram.seed,
                                                .eos = (int32_t)(s->vocab - 1)};
@@ -108,7 +108,7 @@ embla_status embla_gpt_ngram_count(const embla_gpt_shape *s, int64_t *out)
     embla_ngram *hasher;
     if (embla_gpt_has_ngram(s)) {
         EMBLA_TRY(new_hasher(s, &hasher));
-        embla_ngram_describe(hasher, &info);
+        EMBLA_TRY(embla_ngram_describe(hasher, &info));
         embla_ngram_free(hasher);
     }
     *out = info.rows;
@@ -187,7 +187,7 @@ static embla_status new_table(const embla_gpt_shape *s, embla_gpt_grams *g)
 {
     embla_ngram_info info;
     EMBLA_TRY(new_hasher(s, &g->hasher));
-    embla_ngram_describe(g->hasher, &info);
+    EMBLA_TRY(embla_ngram_describe(g->hasher, &info));
     g->history = info.history;
     return embla_table_new(EMBLA_F32, info.rows, s->ngram.dim, NULL, &g->table);
 }
@@ -225,10 +225,11 @@ static embla_status make_plan(const embla_gpt_grams *g, const int32_t *tokens, s
     const embla_ngram_options options = {.threads = threads};
     const embla_scatter_options order = {.threads = threads};
     embla_ngram_info info;
-    embla_ngram_describe(g->hasher, &info);
+    EMBLA_TRY(embla_ngram_describe(g->hasher, &info));
     p->batch = p->length = 0;
     EMBLA_TRY(embla_ngram_rows(g->hasher, tokens, batch, length, &options, p->rows));
-    EMBLA_TRY(embla_scatter_plan_rows(p->scatter, p->rows, batch * length * info.columns, &order));
+    EMBLA_TRY(
+        embla_scatter_plan_rows(p->scatter, p->rows, batch * length * info.rows_per_token, &order));
     memcpy(p->tokens, tokens, batch * length * sizeof *tokens);
     p->batch = batch;
     p->length = length;

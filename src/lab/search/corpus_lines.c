@@ -57,11 +57,11 @@ embla_status embla_line_batch_new(const embla_encoder *encoder, int threads,
     void *memory = NULL, *vectors = NULL;
     EMBLA_TRY(embla_mem_new(sizeof(embla_line_batch), "a batch of lines", &memory));
     embla_line_batch *b = memory;
-    embla_encoder_describe(encoder, &info);
+    EMBLA_TRY(embla_encoder_describe(encoder, &info));
     b->encoder = encoder;
     b->dim = info.dim;
     b->options = (embla_encode_options){.normalize = normalize, .threads = threads};
-    embla_status status = embla_encoding_new(embla_encoder_tokenizer(encoder), &b->encoding);
+    embla_status status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &b->encoding);
     if (status == EMBLA_OK)
         status = embla_mem_new(EMBLA_LINES_BATCH * b->dim * sizeof(float), "vectors", &vectors);
     b->vectors = vectors;
@@ -75,7 +75,7 @@ embla_status embla_line_batch_new(const embla_encoder *encoder, int threads,
 void embla_line_batch_free(embla_line_batch *b)
 {
     if (!b) return;
-    embla_encoding_free(b->encoding);
+    embla_tokenized_free(b->encoding);
     embla_mem_free(b->vectors, EMBLA_LINES_BATCH * b->dim * sizeof(float));
     embla_mem_free(b, sizeof *b);
 }

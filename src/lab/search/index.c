@@ -151,7 +151,7 @@ const char *embla_index_line(const embla_index *index, int64_t row, size_t *leng
 
 /* ---- search ---- */
 
-static embla_status search(const embla_index *index, embla_encoding *encoding,
+static embla_status search(const embla_index *index, embla_tokenized *encoding,
                            const char *const *texts, const size_t *lengths, size_t count, size_t k,
                            const embla_search_options *asked, float *vectors,
                            embla_encoded *details, embla_neighbour *out)
@@ -179,7 +179,7 @@ static embla_status search(const embla_index *index, embla_encoding *encoding,
     return EMBLA_OK;
 }
 
-embla_status embla_index_search(const embla_index *index, embla_encoding *encoding,
+embla_status embla_index_search(const embla_index *index, embla_tokenized *encoding,
                                 const char *const *texts, const size_t *lengths, size_t count,
                                 size_t k, const embla_search_options *options, embla_neighbour *out,
                                 embla_encoded *details)

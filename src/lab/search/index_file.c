@@ -159,7 +159,7 @@ static embla_status fill(embla_index *index, const embla_checkpoint *cp, const c
     embla_encoder_info info;
     EMBLA_TRY(check_format(d, path));
     EMBLA_TRY(check_sums(index, d, path));
-    embla_encoder_describe(index->encoder, &info);
+    EMBLA_TRY(embla_encoder_describe(index->encoder, &info));
     embla_status status = embla_table_open(cp, "vectors", NULL, &index->table);
     if (status == EMBLA_ERR_NOT_FOUND)
         return embla_fail(EMBLA_ERR_FORMAT,

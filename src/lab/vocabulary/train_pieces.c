@@ -8,12 +8,12 @@
 #include "base/failure.h"
 #include "base/stop.h"
 #include "base/threads.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 enum { BLOCK = 1 << 18, ROUND = 64 }; /* bytes of a block; blocks between two calls of progress */
 
 typedef struct {
-    embla_encoding *encoding;
+    embla_tokenized *encoding;
     embla_word_list *list;
 } worker;
 
@@ -108,7 +108,7 @@ static embla_status add_lists(const counting *c)
 static embla_status make_workers(counting *c)
 {
     for (size_t i = 0; i < c->worker_count; i++) {
-        EMBLA_TRY(embla_encoding_new(c->t, &c->workers[i].encoding));
+        EMBLA_TRY(embla_tokenized_new(c->t, &c->workers[i].encoding));
         EMBLA_TRY(embla_word_list_new(c->text, c->length, &c->workers[i].list));
     }
     return EMBLA_OK;
@@ -130,7 +130,7 @@ embla_status embla_pieces_count(const embla_tokenizer *t, const char *text, size
         c.workers[0].list = NULL;
     }
     for (size_t i = 0; i < c.worker_count; i++) {
-        embla_encoding_free(c.workers[i].encoding);
+        embla_tokenized_free(c.workers[i].encoding);
         embla_word_list_free(c.workers[i].list);
     }
     embla_mem_free(memory, c.worker_count * sizeof *c.workers);

@@ -15,7 +15,7 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "table/row_mean.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* ---- rules ---- */
 
@@ -137,13 +137,13 @@ static embla_status apply_limit(const call *c, size_t number, size_t *count, boo
     return EMBLA_OK;
 }
 
-static embla_status encode_text(const call *c, embla_encoding *w, const char *text, size_t length,
+static embla_status encode_text(const call *c, embla_tokenized *w, const char *text, size_t length,
                                 size_t number, float *out, embla_encoded *detail)
 {
     const embla_encoder *encoder = c->encoder;
     const size_t dim = c->mean.dim, part = cut_text(c, text, length);
     w->count = w->cut = 0;
-    EMBLA_TRY(embla_encode_one(w, text, part));
+    EMBLA_TRY(embla_tokenize_one(w, text, part));
     embla_encoded result = {.truncated = part < length || w->cut > 0};
     size_t all = w->count;
     if (encoder->rules.limit_first) EMBLA_TRY(apply_limit(c, number, &all, &result.truncated));
@@ -170,7 +170,7 @@ static embla_status encode_text(const call *c, embla_encoding *w, const char *te
 
 /* ---- a batch ---- */
 
-static embla_status encode_all(const call *c, embla_encoding *e, const char *const *texts,
+static embla_status encode_all(const call *c, embla_tokenized *e, const char *const *texts,
                                const size_t *lengths, size_t count, float *out,
                                embla_encoded *details)
 {
@@ -195,7 +195,7 @@ static embla_status encode_all(const call *c, embla_encoding *e, const char *con
     return embla_failure_say(&failure);
 }
 
-static embla_status check(const embla_encoder *encoder, const embla_encoding *e,
+static embla_status check(const embla_encoder *encoder, const embla_tokenized *e,
                           const char *const *texts, const size_t *lengths, size_t count,
                           const embla_encode_options *o, const float *out)
 {
@@ -236,7 +236,7 @@ static call plan(const embla_encoder *encoder, const embla_encode_options *o)
                           (o->normalize == EMBLA_NORMALIZE_MODEL && encoder->normalize)};
 }
 
-embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *encoding,
+embla_status embla_encode_texts(const embla_encoder *encoder, embla_tokenized *encoding,
                                 const char *const *texts, const size_t *lengths, size_t count,
                                 const embla_encode_options *options, float *out,
                                 embla_encoded *details)
@@ -257,7 +257,7 @@ embla_status embla_encode_texts(const embla_encoder *encoder, embla_encoding *en
                                         .threads = options->threads,
                                         .progress = options->progress,
                                         .context = options->context};
-    EMBLA_TRY(embla_encode_begin(encoding, &how));
+    EMBLA_TRY(embla_tokenize_begin(encoding, &how));
     EMBLA_TRY(embla_table_check_file(encoder->table));
     EMBLA_TRY(encode_all(&c, encoding, texts, lengths, count, out, details));
     EMBLA_TRY(embla_tokenizer_check(encoding->tokenizer));

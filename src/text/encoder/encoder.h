@@ -7,7 +7,7 @@
 #include "embla_text.h"
 #include "encoder/subwords.h"
 #include "table/row_mean.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 typedef enum {
     EMBLA_DIVISOR_ADD,  /* norm + 1e-32 */
@@ -61,7 +61,7 @@ EMBLA_CHECKED embla_status embla_encoder_open_words(const embla_checkpoint *chec
 /* The mean of the first *count words of a text, whose tokens and offsets are in e. *count becomes
  * the number of those that have a vector; if it is 0, nothing is written. */
 EMBLA_CHECKED embla_status embla_encoder_word_mean(const embla_encoder *encoder,
-                                                   const embla_row_mean *mean, embla_encoding *e,
+                                                   const embla_row_mean *mean, embla_tokenized *e,
                                                    const char *text, size_t *count, float *out);
 
 /* encoder_fit.c: the checksum of everything that decides what vector a text has. Reads all rows. */

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "checkpoint/saved.h"
 #include "encoder/encoder.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* ---- the checksum of a model ---- */
 
@@ -43,7 +43,7 @@ static embla_status sum_tokenizer(embla_checksum_state *state, const embla_token
         "The quick brown fox doesn't jump over 3,141 lazy dogs: U.S.A., e-mail  a@b.co/x_y? "
         "\xc3\x89t\xc3\xa9 "
         "\xce\xa3\xce\x91 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x99\x82\tna\xc3\xafve ISN\xe2\x80\x99T";
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     for (size_t i = 0; i < t->token_end; i++) {
         embla_name name = {0};
         const bool has = embla_token_name(t, (int32_t)i, false, &name);
@@ -52,14 +52,14 @@ static embla_status sum_tokenizer(embla_checksum_state *state, const embla_token
         if (has) embla_checksum_add(state, name.bytes, name.length);
     }
     embla_checksum_add(state, t->pipeline, strlen(t->pipeline));
-    EMBLA_TRY(embla_encoding_new(t, &e));
+    EMBLA_TRY(embla_tokenized_new(t, &e));
     embla_status status = embla_tokenize(e, probe, sizeof probe - 1, NULL);
     /* a tokenizer may have no token for a character of the probe: then it says so for both */
     if (status == EMBLA_OK || status == EMBLA_ERR_NOT_FOUND) {
         embla_checksum_add(state, e->tokens, e->count * sizeof *e->tokens);
         status = EMBLA_OK;
     }
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     return status;
 }
 

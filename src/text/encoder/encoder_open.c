@@ -399,11 +399,13 @@ void embla_encoder_free(embla_encoder *encoder)
 
 const embla_tokenizer *embla_encoder_tokenizer(const embla_encoder *encoder)
 {
-    return encoder->tokenizer;
+    return encoder ? encoder->tokenizer : NULL;
 }
 
-void embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *out)
+embla_status embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *out)
 {
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(out);
     *out = (embla_encoder_info){.compat = encoder->compat,
                                 .why = encoder->why,
                                 .rows = embla_table_rows(encoder->table),
@@ -416,4 +418,5 @@ void embla_encoder_describe(const embla_encoder *encoder, embla_encoder_info *ou
                                 .components = encoder->component_count,
                                 .subwords = encoder->subwords != NULL,
                                 .counts = encoder->counts != NULL};
+    return EMBLA_OK;
 }

@@ -109,8 +109,8 @@ static size_t copy_word(const embla_tokenizer *t, const char *text, embla_text_s
 }
 
 /* Writes the vector of token number i of the text to e->word. False if it has none. */
-static bool word_vector(const embla_encoder *encoder, const embla_row_mean *mean, embla_encoding *e,
-                        const char *text, size_t i)
+static bool word_vector(const embla_encoder *encoder, const embla_row_mean *mean,
+                        embla_tokenized *e, const char *text, size_t i)
 {
     const embla_subwords *s = encoder->subwords;
     const embla_tokenizer *t = encoder->tokenizer;
@@ -139,7 +139,8 @@ static bool word_vector(const embla_encoder *encoder, const embla_row_mean *mean
 }
 
 embla_status embla_encoder_word_mean(const embla_encoder *encoder, const embla_row_mean *mean,
-                                     embla_encoding *e, const char *text, size_t *count, float *out)
+                                     embla_tokenized *e, const char *text, size_t *count,
+                                     float *out)
 {
     const embla_kernels *kernels = embla_kernels_get();
     size_t words = 0;

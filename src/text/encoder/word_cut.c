@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "checkpoint/vocab.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 #include "unicode/cut.h"
 
 enum { RUNS_MOST = 64 }; /* parts of a word, so that no vocabulary makes a search slow */
@@ -113,7 +113,7 @@ static int32_t before_not(const embla_tokenizer *t, const char *word, size_t len
     return embla_trie_find(&t->trie, 0, word + at, end - 1 - at);
 }
 
-embla_status embla_words_encode(const embla_tokenizer *t, embla_encoding *e, const char *word,
+embla_status embla_words_encode(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                 size_t length)
 {
     for (size_t at = 0, end = 0; at < length; at = end) {

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* ---- building ---- */
 
@@ -52,7 +52,7 @@ static embla_status number_added(embla_tokenizer *t)
 }
 
 /* Normalizes the content of a token as the text is normalized. */
-static embla_status normalize_content(embla_tokenizer *t, embla_encoding *e, embla_added *a)
+static embla_status normalize_content(embla_tokenizer *t, embla_tokenized *e, embla_added *a)
 {
     embla_view view = {a->content.bytes, a->content.length, NULL}, out;
     const char *copy = NULL;
@@ -132,17 +132,17 @@ static embla_status list_added(embla_tokenizer *t)
 
 embla_status embla_added_finish(embla_tokenizer *t)
 {
-    embla_encoding *e = NULL;
+    embla_tokenized *e = NULL;
     EMBLA_TRY(number_added(t));
     EMBLA_TRY(list_added(t));
-    EMBLA_TRY(embla_encoding_new(t, &e));
+    EMBLA_TRY(embla_tokenized_new(t, &e));
     embla_status status = EMBLA_OK;
     size_t bytes = 0;
     for (size_t i = 0; i < t->added_count; i++) bytes += t->added[i].content.length;
     embla_bound_begin(&e->bound, t->name, "added tokens", bytes);
     for (size_t i = 0; i < t->added_count && status == EMBLA_OK; i++)
         if (t->added[i].content.bytes) status = normalize_content(t, e, &t->added[i]);
-    embla_encoding_free(e);
+    embla_tokenized_free(e);
     if (status == EMBLA_OK) status = build_matcher(t, &t->raw, false);
     if (status == EMBLA_OK) status = build_matcher(t, &t->normalized, true);
     return status;
@@ -164,8 +164,8 @@ embla_status embla_added_special(embla_tokenizer *t, const char *content, size_t
 /* ---- searching ---- */
 
 /* The longest token at `at`; NULL if there is none. */
-static const embla_added *longest(embla_encoding *e, const embla_matcher *m, const embla_view *view,
-                                  size_t at, size_t *end)
+static const embla_added *longest(embla_tokenized *e, const embla_matcher *m,
+                                  const embla_view *view, size_t at, size_t *end)
 {
     const size_t begin = at;
     const embla_added *found = NULL;
@@ -211,7 +211,7 @@ static bool inside_word(const embla_view *view, size_t begin, size_t end)
            (end < view->count && has_bits(view, end, EMBLA_CHAR_WORD));
 }
 
-embla_status embla_added_next(embla_encoding *e, const embla_matcher *matcher, embla_view view,
+embla_status embla_added_next(embla_tokenized *e, const embla_matcher *matcher, embla_view view,
                               size_t past, size_t *at, const embla_added **found, size_t *begin,
                               size_t *end)
 {

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
 #include "tokenizer/merges.h"
+#include "tokenizer/tokenize.h"
 
 enum { SHORT = 24 }; /* symbols; above this a heap is faster */
 #define NONE UINT32_MAX
@@ -17,7 +17,7 @@ enum { SHORT = 24 }; /* symbols; above this a heap is faster */
 
 typedef struct {
     const embla_tokenizer *t;
-    embla_encoding *e;
+    embla_tokenized *e;
     size_t count;
     bool pending; /* an unknown symbol that waits to be joined with the next */
     uint32_t pending_length;
@@ -25,7 +25,7 @@ typedef struct {
 
 static embla_status add_symbol(word_state *w, int32_t token, uint32_t length)
 {
-    embla_encoding *e = w->e;
+    embla_tokenized *e = w->e;
     EMBLA_TRY(embla_grow(&e->symbols, &e->symbol_room, w->count, w->count + 1, sizeof *e->symbols,
                          "the symbols of a word"));
     e->symbols[w->count++] = (embla_symbol){.token = token, .length = length};
@@ -161,7 +161,7 @@ static size_t merge_short(const embla_merges *merges, embla_symbol *s, size_t co
     }
 }
 
-static embla_status heap_push(embla_encoding *e, uint32_t rank, uint32_t at)
+static embla_status heap_push(embla_tokenized *e, uint32_t rank, uint32_t at)
 {
     const uint64_t value = (uint64_t)rank << 32 | at;
     EMBLA_TRY(embla_grow(&e->heap, &e->heap_room, e->heap_count, e->heap_count + 1, sizeof *e->heap,
@@ -173,7 +173,7 @@ static embla_status heap_push(embla_encoding *e, uint32_t rank, uint32_t at)
     return EMBLA_OK;
 }
 
-static uint64_t heap_pop(embla_encoding *e)
+static uint64_t heap_pop(embla_tokenized *e)
 {
     uint64_t *heap = e->heap, top = heap[0], value = heap[--e->heap_count];
     size_t i = 0, child = 1;
@@ -188,7 +188,7 @@ static uint64_t heap_pop(embla_encoding *e)
     return top;
 }
 
-static embla_status consider(embla_encoding *e, const embla_merges *merges, uint32_t at)
+static embla_status consider(embla_tokenized *e, const embla_merges *merges, uint32_t at)
 {
     embla_symbol *s = e->symbols;
     s[at].rank = NONE;
@@ -199,7 +199,7 @@ static embla_status consider(embla_encoding *e, const embla_merges *merges, uint
 
 /* Merges with a heap. The symbols that are left stay linked by `after`, from symbol 0. A heap entry
  * counts only while the rank of its symbol is still the same. */
-static embla_status merge_long(embla_encoding *e, const embla_merges *merges, size_t count)
+static embla_status merge_long(embla_tokenized *e, const embla_merges *merges, size_t count)
 {
     embla_symbol *s = e->symbols;
     e->heap_count = 0;
@@ -224,7 +224,7 @@ static embla_status merge_long(embla_encoding *e, const embla_merges *merges, si
     return EMBLA_OK;
 }
 
-embla_status embla_bpe_encode(const embla_tokenizer *t, embla_encoding *e, const char *word,
+embla_status embla_bpe_encode(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                               size_t length)
 {
     word_state w = {.t = t, .e = e};

@@ -13,7 +13,7 @@
 
 #include "files/cursor.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 enum { SHORT_CLUSTER = 6 };
 
@@ -253,7 +253,7 @@ static embla_status copy_plain(writer *w, size_t at, size_t end)
     return emit(w, (uint8_t)view->bytes[end - 1], 0);
 }
 
-embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e, embla_strand *out,
+embla_status embla_charsmap_apply(const embla_charsmap *map, embla_tokenized *e, embla_strand *out,
                                   bool *changed)
 {
     const embla_view view = out->from;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/byte_text.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 typedef struct {
     const embla_tokenizer *t;
-    embla_encoding *e;
+    embla_tokenized *e;
     int from, to; /* strands, and lists of pieces */
 } chain;
 
@@ -39,7 +39,7 @@ static embla_status put(chain *c, const char *bytes, size_t length)
 /* Ends a piece that began at `begin`. */
 static embla_status close_piece(chain *c, size_t begin)
 {
-    embla_encoding *e = c->e;
+    embla_tokenized *e = c->e;
     EMBLA_TRY(embla_grow(&e->pieces[c->to], &e->piece_room[c->to], e->piece_count[c->to],
                          e->piece_count[c->to] + 1, sizeof(embla_text_span), "pieces of a text"));
     e->pieces[c->to][e->piece_count[c->to]++] =
@@ -361,11 +361,11 @@ static embla_status join(chain *c)
     return EMBLA_OK;
 }
 
-embla_status embla_detokenize(embla_encoding *encoding, const int32_t *tokens,
+embla_status embla_detokenize(embla_tokenized *tokenized, const int32_t *tokens,
                               size_t count_of_tokens, bool skip_special, const char **text,
                               size_t *length)
 {
-    embla_encoding *e = encoding;
+    embla_tokenized *e = tokenized;
     if (!e || (!tokens && count_of_tokens > 0) || !text || !length)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_detokenize: %s is NULL",
                           !e        ? "encoding"

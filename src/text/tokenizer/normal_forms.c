@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 typedef struct {
-    embla_encoding *e;
+    embla_tokenized *e;
     bool compose, compatible;
 } form;
 
@@ -48,7 +48,7 @@ static size_t find_active(const form *f, const embla_view *view, size_t at, size
     return at;
 }
 
-static embla_status append(embla_encoding *e, uint32_t code, int change)
+static embla_status append(embla_tokenized *e, uint32_t code, int change)
 {
     EMBLA_TRY(embla_grow(&e->moved, &e->moved_room, e->moved_count, e->moved_count + 1,
                          sizeof *e->moved, "characters of a text"));
@@ -76,7 +76,7 @@ static embla_status decompose(const form *f, const embla_view *view, size_t at, 
 }
 
 /* Sorts a run of combining characters by class; those of one class keep their order. */
-static embla_status sort_run(embla_encoding *e, size_t begin, size_t end)
+static embla_status sort_run(embla_tokenized *e, size_t begin, size_t end)
 {
     size_t starts[256] = {0}, next = 0, count = end - begin;
     embla_moved *run = e->moved + begin;
@@ -94,7 +94,7 @@ static embla_status sort_run(embla_encoding *e, size_t begin, size_t end)
     return EMBLA_OK;
 }
 
-static embla_status reorder(embla_encoding *e)
+static embla_status reorder(embla_tokenized *e)
 {
     for (size_t i = 0; i < e->moved_count; i++) {
         size_t j = i;
@@ -107,7 +107,7 @@ static embla_status reorder(embla_encoding *e)
 
 /* Composes in place. A character is blocked if one of its class or higher is between it and the
  * last character of class 0. */
-static void compose(embla_encoding *e)
+static void compose(embla_tokenized *e)
 {
     embla_moved *m = e->moved;
     size_t kept = 0, starter = SIZE_MAX;
@@ -129,7 +129,7 @@ static void compose(embla_encoding *e)
     e->moved_count = kept;
 }
 
-embla_status embla_normal_form(embla_encoding *e, embla_normal_kind kind, embla_strand *out,
+embla_status embla_normal_form(embla_tokenized *e, embla_normal_kind kind, embla_strand *out,
                                bool *changed)
 {
     const form f = {e, kind == EMBLA_NORMAL_NFC || kind == EMBLA_NORMAL_NFKC,

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* ---- stages that look at one character at a time ---- */
 
@@ -259,7 +259,7 @@ static embla_status map_bytes(embla_strand *out, bool *changed)
 
 /* ---- all of them ---- */
 
-static embla_status run_stage(const embla_normal *stage, embla_encoding *e, embla_strand *out,
+static embla_status run_stage(const embla_normal *stage, embla_tokenized *e, embla_strand *out,
                               bool *changed)
 {
     switch (stage->kind) {
@@ -336,7 +336,7 @@ static embla_status normalize_ascii(const embla_tokenizer *t, embla_strand *out)
     return EMBLA_OK;
 }
 
-embla_status embla_normalize_text(const embla_tokenizer *t, embla_encoding *e, embla_view view,
+embla_status embla_normalize_text(const embla_tokenizer *t, embla_tokenized *e, embla_view view,
                                   embla_view *out)
 {
     if (t->has_ascii && !view.spans && is_ascii(&view)) {

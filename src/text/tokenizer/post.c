@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* ---- offsets ---- */
 
@@ -73,7 +73,7 @@ static size_t span_spaces(const char *text, embla_text_span span, bool at_end)
 /* Removes the spaces of each token from its span: as many characters of the text as its string has
  * spaces. The string of an added token is what it matched. A space that was put in front of the
  * text stays, because it is not in the text. */
-void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t end)
+void embla_post_trim(embla_tokenized *e, const char *text, size_t first, size_t end)
 {
     const embla_tokenizer *t = e->tokenizer;
     if (!t->post.trim || !e->options.offsets) return;
@@ -95,7 +95,7 @@ void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t e
 /* ---- moving tokens ---- */
 
 /* Moves `count` tokens to another place of the list, where there is room. */
-void embla_post_move(embla_encoding *e, size_t from, size_t to, size_t count)
+void embla_post_move(embla_tokenized *e, size_t from, size_t to, size_t count)
 {
     memmove(e->tokens + to, e->tokens + from, count * sizeof *e->tokens);
     memmove(e->special + to, e->special + from, count);
@@ -106,7 +106,7 @@ void embla_post_move(embla_encoding *e, size_t from, size_t to, size_t count)
 }
 
 /* Writes a token that is not in the text. */
-void embla_post_special(embla_encoding *e, size_t at, int32_t token, uint8_t type)
+void embla_post_special(embla_tokenized *e, size_t at, int32_t token, uint8_t type)
 {
     e->tokens[at] = token;
     e->special[at] = 1;
@@ -116,7 +116,7 @@ void embla_post_special(embla_encoding *e, size_t at, int32_t token, uint8_t typ
     e->sides[at] = 0;
 }
 
-static void truncate_to(embla_encoding *e, size_t first, size_t most, bool left)
+static void truncate_to(embla_tokenized *e, size_t first, size_t most, bool left)
 {
     size_t count = e->count - first;
     if (count <= most) return;
@@ -125,7 +125,7 @@ static void truncate_to(embla_encoding *e, size_t first, size_t most, bool left)
     e->count = first + most;
 }
 
-static embla_status truncate_text(const embla_tokenizer *t, embla_encoding *e, size_t first)
+static embla_status truncate_text(const embla_tokenizer *t, embla_tokenized *e, size_t first)
 {
     size_t added = e->options.add_special ? t->post.single.added : 0;
     size_t file = t->truncation.most, own = e->options.max_tokens;
@@ -152,7 +152,7 @@ static embla_status truncate_text(const embla_tokenizer *t, embla_encoding *e, s
 
 /* How many tokens stand before and after the text. A template that has the text more than once, or
  * not at all, has no such form. */
-static embla_status add_special(const embla_tokenizer *t, embla_encoding *e, size_t first)
+static embla_status add_special(const embla_tokenizer *t, embla_tokenized *e, size_t first)
 {
     const embla_template *post = &t->post.single;
     size_t before = 0, texts = 0, count = e->count - first;
@@ -164,7 +164,7 @@ static embla_status add_special(const embla_tokenizer *t, embla_encoding *e, siz
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s: the template has the text %zu times instead of once", t->name,
                           texts);
-    EMBLA_TRY(embla_encoding_room(e, post->added));
+    EMBLA_TRY(embla_tokenized_room(e, post->added));
     embla_post_move(e, first, first + before, count);
     size_t at = first;
     for (size_t i = 0; i < post->count; i++) {
@@ -187,13 +187,13 @@ static size_t padded_length(const embla_limit *pad, size_t longest)
     return length;
 }
 
-embla_status embla_post_pad(embla_encoding *e, size_t first)
+embla_status embla_post_pad(embla_tokenized *e, size_t first)
 {
     const embla_tokenizer *t = e->tokenizer;
     size_t count = e->count - first, length = padded_length(&t->padding, count);
     if (length <= count) return EMBLA_OK;
     size_t more = length - count;
-    EMBLA_TRY(embla_encoding_room(e, more));
+    EMBLA_TRY(embla_tokenized_room(e, more));
     if (t->padding.left) embla_post_move(e, first, first + more, count);
     size_t at = t->padding.left ? first : e->count;
     for (size_t i = 0; i < more; i++)
@@ -202,7 +202,7 @@ embla_status embla_post_pad(embla_encoding *e, size_t first)
     return EMBLA_OK;
 }
 
-embla_status embla_post_pad_batch(embla_encoding *e)
+embla_status embla_post_pad_batch(embla_tokenized *e)
 {
     const embla_limit *pad = &e->tokenizer->padding;
     size_t longest = 0, total = 0;
@@ -211,7 +211,7 @@ embla_status embla_post_pad_batch(embla_encoding *e)
         if (e->starts[i + 1] - e->starts[i] > longest) longest = e->starts[i + 1] - e->starts[i];
     longest = padded_length(pad, longest);
     total = longest * e->texts;
-    EMBLA_TRY(embla_encoding_room(e, total - e->count));
+    EMBLA_TRY(embla_tokenized_room(e, total - e->count));
     for (size_t i = e->texts; i-- > 0;) { /* from the last, so that nothing is overwritten */
         size_t count = e->starts[i + 1] - e->starts[i], more = longest - count;
         embla_post_move(e, e->starts[i], i * longest + (pad->left ? more : 0), count);
@@ -223,7 +223,7 @@ embla_status embla_post_pad_batch(embla_encoding *e)
     return EMBLA_OK;
 }
 
-embla_status embla_post_process(embla_encoding *e, const char *text, size_t first)
+embla_status embla_post_process(embla_tokenized *e, const char *text, size_t first)
 {
     const embla_tokenizer *t = e->tokenizer;
     EMBLA_TRY(truncate_text(t, e, first));

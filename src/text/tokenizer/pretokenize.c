@@ -7,24 +7,24 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 typedef struct {
     const embla_tokenizer *t;
-    embla_encoding *e;
+    embla_tokenized *e;
     embla_view view;
     bool mapped;
     int from, to; /* lists of pieces */
     int strand;   /* the next strand to write */
 } run;
 
-static embla_status grow_pieces(embla_encoding *e, int list)
+static embla_status grow_pieces(embla_tokenized *e, int list)
 {
     return embla_grow(&e->pieces[list], &e->piece_room[list], e->piece_count[list],
                       e->piece_count[list] + 1, sizeof(embla_text_span), "pieces of a text");
 }
 
-static inline embla_status push(embla_encoding *e, int list, size_t begin, size_t end)
+static inline embla_status push(embla_tokenized *e, int list, size_t begin, size_t end)
 {
     if (begin == end) return EMBLA_OK;
     EMBLA_TRY(embla_bound_piece(&e->bound, e->piece_count[list]));
@@ -36,7 +36,7 @@ static inline embla_status push(embla_encoding *e, int list, size_t begin, size_
 /* ---- what becomes of matches ---- */
 
 typedef struct {
-    embla_encoding *e;
+    embla_tokenized *e;
     int list;
     embla_split_behavior behavior;
     bool any, last_match, held;
@@ -45,7 +45,7 @@ typedef struct {
 
 static embla_status feed(cutter *c, size_t from, size_t to, bool match)
 {
-    embla_encoding *e = c->e;
+    embla_tokenized *e = c->e;
     bool extend = false;
     switch (c->behavior) {
     case EMBLA_SPLIT_REMOVED:
@@ -200,7 +200,7 @@ static embla_status cut(const run *r, const embla_pre *stage, embla_text_span sp
 
 static embla_status cut_all(run *r, const embla_pre *stage)
 {
-    embla_encoding *e = r->e;
+    embla_tokenized *e = r->e;
     e->piece_count[r->to] = 0;
     for (size_t i = 0; i < e->piece_count[r->from]; i++)
         EMBLA_TRY(cut(r, stage, e->pieces[r->from][i]));
@@ -263,7 +263,7 @@ static embla_status put_space(const run *r, embla_strand *out, embla_text_span s
 
 static embla_status rewrite_all(run *r, const embla_pre *stage)
 {
-    embla_encoding *e = r->e;
+    embla_tokenized *e = r->e;
     embla_strand *out = &e->spaced[r->strand];
     embla_strand_begin(out, r->view);
     e->piece_count[r->to] = 0;
@@ -312,7 +312,7 @@ static embla_status run_stage(run *r, const embla_pre *stage)
     return cut_all(r, stage);
 }
 
-embla_status embla_pretokenize(const embla_tokenizer *t, embla_encoding *e, embla_view view,
+embla_status embla_pretokenize(const embla_tokenizer *t, embla_tokenized *e, embla_view view,
                                embla_view *text, int *list)
 {
     run r = {.t = t, .e = e, .view = view, .from = 0, .to = 1};

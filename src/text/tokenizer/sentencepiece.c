@@ -14,7 +14,7 @@
 
 #include "files/cursor.h"
 #include "files/protobuf.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 enum { PIECES_MOST = 1 << 22 };
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
@@ -244,7 +244,7 @@ embla_status embla_sentencepiece_parse(embla_tokenizer *t, const uint8_t *bytes,
 
 /* What the front of a text becomes: the string of the longest prefix in the map, or its first
  * character. */
-static const char *map_front(const embla_normal *stage, embla_encoding *e, const embla_view *view,
+static const char *map_front(const embla_normal *stage, embla_tokenized *e, const embla_view *view,
                              size_t at, size_t *used, size_t *length)
 {
     const char *text = view->bytes + at;
@@ -275,7 +275,7 @@ static void remove_last_marks(embla_strand *out)
         out->count -= 3;
 }
 
-embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_encoding *e,
+embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_tokenized *e,
                                        embla_strand *out, bool *changed)
 {
     const embla_view view = out->from;

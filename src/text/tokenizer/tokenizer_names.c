@@ -90,8 +90,10 @@ int32_t embla_tokenizer_literal(const embla_tokenizer *t, const char *bytes, siz
 
 /* ---- queries ---- */
 
-void embla_tokenizer_describe(const embla_tokenizer *tokenizer, embla_tokenizer_info *out)
+embla_status embla_tokenizer_describe(const embla_tokenizer *tokenizer, embla_tokenizer_info *out)
 {
+    EMBLA_NEED(tokenizer);
+    EMBLA_NEED(out);
     const embla_tokenizer *t = tokenizer;
     int64_t added = 0;
     for (size_t i = 0; i < t->added_count; i++) added += t->added[i].content.bytes != NULL;
@@ -105,20 +107,22 @@ void embla_tokenizer_describe(const embla_tokenizer *tokenizer, embla_tokenizer_
                                   .merges = (int64_t)t->bpe.merges.count,
                                   .byte_level = t->byte_level,
                                   .unknown = t->unknown,
-                                  .max_length = t->truncation.on ? t->truncation.most : 0,
+                                  .max_tokens = t->truncation.on ? t->truncation.most : 0,
                                   .pad_length = t->padding.on ? t->padding.most : 0};
+    return EMBLA_OK;
 }
 
 const char *embla_tokenizer_text(const embla_tokenizer *tokenizer, int32_t token, size_t *length)
 {
     embla_name text;
-    if (!embla_token_name(tokenizer, token, false, &text)) return NULL;
+    if (!tokenizer || !embla_token_name(tokenizer, token, false, &text)) return NULL;
     if (length) *length = text.length;
     return text.bytes;
 }
 
 int32_t embla_tokenizer_token(const embla_tokenizer *tokenizer, const char *text, size_t length)
 {
+    if (!tokenizer || !text) return -1;
     for (size_t i = 0; i < tokenizer->added_count; i++) {
         const embla_name *content = &tokenizer->added[i].content;
         if (content->bytes && content->length == length &&

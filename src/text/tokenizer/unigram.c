@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 #define UNKNOWN_PENALTY 10.0
 
@@ -46,7 +46,7 @@ static inline bool offer(embla_path *path, double score, size_t start, int32_t t
 
 /* Finds the best path to each byte. Fails if it needs the token of unknown characters and there is
  * none. */
-static embla_status find_paths(const embla_tokenizer *t, embla_encoding *e, const char *word,
+static embla_status find_paths(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                size_t length)
 {
     embla_path *paths = e->paths;
@@ -86,7 +86,7 @@ static embla_status find_paths(const embla_tokenizer *t, embla_encoding *e, cons
 
 /* Appends a string of unknown characters: as bytes, or as one unknown token. A string that is in
  * the vocabulary is that token. */
-static embla_status add_unknown(const embla_tokenizer *t, embla_encoding *e, const char *word,
+static embla_status add_unknown(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                 size_t length)
 {
     const embla_unigram *u = &t->unigram;
@@ -118,7 +118,7 @@ static void reverse_path(embla_path *paths, size_t length)
     paths[0].token = later_token;
 }
 
-embla_status embla_unigram_encode(const embla_tokenizer *t, embla_encoding *e, const char *word,
+embla_status embla_unigram_encode(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                   size_t length)
 {
     const int32_t unknown = t->unknown;

@@ -2,7 +2,7 @@
 /* WordPiece: the longest string of the vocabulary that a word begins with, then the longest that
  * the rest begins with after a prefix ("##"), and so on. If that fails anywhere, the whole word is
  * unknown. And WordLevel: the word itself, or unknown. */
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 embla_status embla_no_token(const embla_tokenizer *t, const char *word, size_t length)
 {
@@ -20,7 +20,7 @@ embla_status embla_no_token(const embla_tokenizer *t, const char *word, size_t l
                       (int)(first < length ? first : length), word);
 }
 
-static embla_status add_unknown(const embla_tokenizer *t, embla_encoding *e, const char *word,
+static embla_status add_unknown(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                 size_t length)
 {
     if (t->unknown < 0) return embla_no_token(t, word, length);
@@ -36,7 +36,7 @@ static bool too_long(const char *word, size_t length, size_t most)
 }
 
 /* The longest string at `at`, from a state of the trie. *end is where it ends. */
-static int32_t longest(embla_encoding *e, uint32_t state, const char *word, size_t at,
+static int32_t longest(embla_tokenized *e, uint32_t state, const char *word, size_t at,
                        size_t length, size_t *end)
 {
     const embla_tokenizer *t = e->tokenizer;
@@ -53,7 +53,7 @@ static int32_t longest(embla_encoding *e, uint32_t state, const char *word, size
     return found;
 }
 
-embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_encoding *e, const char *word,
+embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                     size_t length)
 {
     const embla_wordpiece *w = &t->wordpiece;
@@ -73,7 +73,7 @@ embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_encoding *e,
     return EMBLA_OK;
 }
 
-embla_status embla_wordlevel_encode(const embla_tokenizer *t, embla_encoding *e, const char *word,
+embla_status embla_wordlevel_encode(const embla_tokenizer *t, embla_tokenized *e, const char *word,
                                     size_t length)
 {
     int32_t token = embla_trie_find(&t->trie, 0, word, length);

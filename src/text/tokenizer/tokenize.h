@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct behind embla_encoding: results, and the memory that stages work in. */
-#ifndef EMBLA_TOKENIZER_ENCODE_H
-#define EMBLA_TOKENIZER_ENCODE_H
+/* The struct behind embla_tokenized: results, and the memory that stages work in. */
+#ifndef EMBLA_TOKENIZER_TOKENIZE_H
+#define EMBLA_TOKENIZER_TOKENIZE_H
 
 #include "base/failure.h"
 #include "tokenizer/tokenizer.h"
@@ -41,7 +41,7 @@ typedef struct {
     int32_t token;
 } embla_path;
 
-struct embla_encoding {
+struct embla_tokenized {
     const embla_tokenizer *tokenizer;
     embla_tokenize_options options;
     embla_bound bound; /* of the text under way */
@@ -77,22 +77,22 @@ struct embla_encoding {
     float *word; /* the vector of a word, and the sums of such vectors */
     double *sums;
     size_t word_room, sum_room;
-    embla_encoding **workers; /* of a batch, one for each thread */
+    embla_tokenized **workers; /* of a batch, one for each thread */
     size_t worker_count, worker_room;
 };
 
 /* normalize.c: runs the normalizers on a view; *out is the view itself or a strand of e. The bound
  * of e must have begun. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_normalize_text(const embla_tokenizer *t,
-                                                              embla_encoding *e, embla_view view,
+                                                              embla_tokenized *e, embla_view view,
                                                               embla_view *out);
 /* normal_forms.c: NFC, NFD, NFKC or NFKD. *changed is false if the strand was not written. */
-EMBLA_CHECKED embla_status embla_normal_form(embla_encoding *e, embla_normal_kind kind,
+EMBLA_CHECKED embla_status embla_normal_form(embla_tokenized *e, embla_normal_kind kind,
                                              embla_strand *out, bool *changed);
 /* charsmap.c: Precompiled. */
-EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_charsmap_apply(const embla_charsmap *map, embla_tokenized *e,
                                                 embla_strand *out, bool *changed);
-EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_sentencepiece_apply(const embla_normal *stage, embla_tokenized *e,
                                                      embla_strand *out, bool *changed);
 /* The string for the longest prefix of key, in whole characters, that the map has; NULL if there is
  * none. key is UTF-8; *steps is how many bytes of it were looked at. */
@@ -100,62 +100,62 @@ const char *embla_charsmap_longest(const embla_charsmap *map, const char *key, s
                                    size_t *used, size_t *steps);
 /* pretokenize.c: cuts a view into e->pieces[*list]. *text is the view that the pieces are of. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_pretokenize(const embla_tokenizer *t,
-                                                           embla_encoding *e, embla_view view,
+                                                           embla_tokenized *e, embla_view view,
                                                            embla_view *text, int *list);
 /* Finds the next added token from *at on. *found is NULL at the end. begin and end include the
  * white space that the token swallows; *at is where the search goes on. Special ones are skipped if
  * the options of e say so. */
-EMBLA_CHECKED embla_status embla_added_next(embla_encoding *e, const embla_matcher *matcher,
+EMBLA_CHECKED embla_status embla_added_next(embla_tokenized *e, const embla_matcher *matcher,
                                             embla_view view, size_t past, size_t *at,
                                             const embla_added **found, size_t *begin, size_t *end);
 
 /* The models append the tokens of a word to e->units. */
-EMBLA_CHECKED embla_status embla_bpe_encode(const embla_tokenizer *t, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_bpe_encode(const embla_tokenizer *t, embla_tokenized *e,
                                             const char *word, size_t length);
-EMBLA_CHECKED embla_status embla_unigram_encode(const embla_tokenizer *t, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_unigram_encode(const embla_tokenizer *t, embla_tokenized *e,
                                                 const char *word, size_t length);
-EMBLA_CHECKED embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_wordpiece_encode(const embla_tokenizer *t, embla_tokenized *e,
                                                   const char *word, size_t length);
-EMBLA_CHECKED embla_status embla_wordlevel_encode(const embla_tokenizer *t, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_wordlevel_encode(const embla_tokenizer *t, embla_tokenized *e,
                                                   const char *word, size_t length);
-EMBLA_CHECKED embla_status embla_words_encode(const embla_tokenizer *t, embla_encoding *e,
+EMBLA_CHECKED embla_status embla_words_encode(const embla_tokenizer *t, embla_tokenized *e,
                                               const char *word, size_t length);
 /* Appends a token of a word. */
-EMBLA_CHECKED embla_status embla_unit_add(embla_encoding *e, int32_t token, size_t length);
+EMBLA_CHECKED embla_status embla_unit_add(embla_tokenized *e, int32_t token, size_t length);
 /* The error for a character without a token. */
 EMBLA_CHECKED embla_status embla_no_token(const embla_tokenizer *t, const char *word,
                                           size_t length);
 
 /* encode.c: makes room for `more` tokens. */
-EMBLA_CHECKED embla_status embla_encoding_room(embla_encoding *e, size_t more);
+EMBLA_CHECKED embla_status embla_tokenized_room(embla_tokenized *e, size_t more);
 /* Encodes one text, whose tokens are appended to those of e. */
-EMBLA_CHECKED embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length);
+EMBLA_CHECKED embla_status embla_tokenize_one(embla_tokenized *e, const char *text, size_t length);
 /* Checks the options of a call and empties e. */
-EMBLA_CHECKED embla_status embla_encode_begin(embla_encoding *e,
-                                              const embla_tokenize_options *options);
+EMBLA_CHECKED embla_status embla_tokenize_begin(embla_tokenized *e,
+                                                const embla_tokenize_options *options);
 /* Ends a call for one text, or one pair, that has room for two starts: checks the tokenizer's file,
  * and leaves e empty if that or `status` is a failure. */
-EMBLA_CHECKED embla_status embla_encode_end(embla_encoding *e, embla_status status);
+EMBLA_CHECKED embla_status embla_tokenize_end(embla_tokenized *e, embla_status status);
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
-EMBLA_CHECKED embla_status embla_encode_workers(embla_encoding *e, size_t count);
+EMBLA_CHECKED embla_status embla_encode_workers(embla_tokenized *e, size_t count);
 /* Says that a worker has done a text of so many bytes. Keeps EMBLA_ERR_STOPPED if the caller wants
  * to stop. */
-void embla_encode_done(embla_encoding *worker, size_t bytes, embla_failure *failure);
+void embla_encode_done(embla_tokenized *worker, size_t bytes, embla_failure *failure);
 /* post.c: removes the spaces of tokens first to end - 1 from their offsets, if the file asks. */
-void embla_post_trim(embla_encoding *e, const char *text, size_t first, size_t end);
+void embla_post_trim(embla_tokenized *e, const char *text, size_t first, size_t end);
 /* Moves `count` tokens to another place of the list, where there is room. */
-void embla_post_move(embla_encoding *e, size_t from, size_t to, size_t count);
+void embla_post_move(embla_tokenized *e, size_t from, size_t to, size_t count);
 /* Writes a token that is not in the text. */
-void embla_post_special(embla_encoding *e, size_t at, int32_t token, uint8_t type);
+void embla_post_special(embla_tokenized *e, size_t at, int32_t token, uint8_t type);
 /* Pads the tokens from `first` on, as the file asks. */
-EMBLA_CHECKED embla_status embla_post_pad(embla_encoding *e, size_t first);
+EMBLA_CHECKED embla_status embla_post_pad(embla_tokenized *e, size_t first);
 /* Appends the tokens of a text, without what comes after the model. */
-EMBLA_CHECKED embla_status embla_encode_text(embla_encoding *e, const char *text, size_t length);
+EMBLA_CHECKED embla_status embla_tokenize_text(embla_tokenized *e, const char *text, size_t length);
 /* post.c: truncates, adds special tokens and pads the tokens from `first` on, which are those of
  * `text`. */
-EMBLA_CHECKED embla_status embla_post_process(embla_encoding *e, const char *text, size_t first);
+EMBLA_CHECKED embla_status embla_post_process(embla_tokenized *e, const char *text, size_t first);
 /* Pads the texts of a batch to the length of the longest. */
-EMBLA_CHECKED embla_status embla_post_pad_batch(embla_encoding *e);
+EMBLA_CHECKED embla_status embla_post_pad_batch(embla_tokenized *e);
 
 #endif

@@ -2,10 +2,10 @@
 /* Takes a text through a tokenizer: added tokens are cut out, the rest is normalized, cut into
  * pieces, and given to the model word by word.
  *
- * Most words occur again and again, so each encoding keeps a table of short words and their tokens:
- * one cache line for a word, and a new word replaces the one that had its line.
+ * Most words occur again and again, so each embla_tokenized keeps a table of short words and their
+ * tokens: one cache line for a word, and a new word replaces the one that had its line.
  */
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 #include <string.h>
 
@@ -15,15 +15,15 @@
 
 /* ---- the struct ---- */
 
-embla_status embla_encoding_new(const embla_tokenizer *tokenizer, embla_encoding **out)
+embla_status embla_tokenized_new(const embla_tokenizer *tokenizer, embla_tokenized **out)
 {
     void *memory = NULL;
     if (!tokenizer || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_encoding_new: %s is NULL",
+        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenized_new: %s is NULL",
                           tokenizer ? "out" : "tokenizer");
-    EMBLA_TRY(embla_mem_new(sizeof(embla_encoding), "an encoding", &memory));
+    EMBLA_TRY(embla_mem_new(sizeof(embla_tokenized), "the tokens of a text", &memory));
     *out = memory;
-    embla_encoding *e = *out;
+    embla_tokenized *e = *out;
     e->tokenizer = tokenizer;
     e->valid.bound = &e->bound;
     for (int i = 0; i < 2; i++)
@@ -36,14 +36,14 @@ static void free_list(void *items, size_t room, size_t item_bytes)
     embla_mem_free(items, room * item_bytes);
 }
 
-void embla_encoding_free(embla_encoding *encoding)
+void embla_tokenized_free(embla_tokenized *tokenized)
 {
-    embla_encoding *e = encoding;
+    embla_tokenized *e = tokenized;
     if (!e) return;
     for (size_t i = 0; i < e->worker_count; i++) { /* workers have no workers */
-        embla_encoding *w = e->workers[i];
+        embla_tokenized *w = e->workers[i];
         e->workers[i] = NULL;
-        if (w) embla_encoding_free(w); /* NOLINT(misc-no-recursion): one level deep */
+        if (w) embla_tokenized_free(w); /* NOLINT(misc-no-recursion): one level deep */
     }
     free_list(e->workers, e->worker_room, sizeof(void *));
     free_list(e->tokens, e->token_room, sizeof *e->tokens);
@@ -71,7 +71,7 @@ void embla_encoding_free(embla_encoding *encoding)
     embla_mem_free(e, sizeof *e);
 }
 
-embla_status embla_encoding_room(embla_encoding *e, size_t more)
+embla_status embla_tokenized_room(embla_tokenized *e, size_t more)
 {
     size_t need = e->count + more;
     EMBLA_TRY(embla_grow(&e->tokens, &e->token_room, e->count, need, sizeof *e->tokens, "tokens"));
@@ -89,7 +89,7 @@ embla_status embla_encoding_room(embla_encoding *e, size_t more)
 
 /* ---- words ---- */
 
-embla_status embla_unit_add(embla_encoding *e, int32_t token, size_t length)
+embla_status embla_unit_add(embla_tokenized *e, int32_t token, size_t length)
 {
     if (e->unit_count == e->unit_room)
         EMBLA_TRY(embla_grow(&e->units, &e->unit_room, e->unit_count, e->unit_count + 1,
@@ -99,7 +99,7 @@ embla_status embla_unit_add(embla_encoding *e, int32_t token, size_t length)
 }
 
 /* Appends a token that takes bytes begin to end - 1 of the view. */
-static inline void append(embla_encoding *e, const embla_view *view, int32_t token, size_t begin,
+static inline void append(embla_tokenized *e, const embla_view *view, int32_t token, size_t begin,
                           size_t end)
 {
     e->tokens[e->count] = token;
@@ -123,11 +123,11 @@ static inline void advance(place *at, size_t length)
     at->end = at->begin + length < at->limit ? at->begin + length : at->limit;
 }
 
-static embla_status append_units(embla_encoding *e, const embla_view *view, size_t begin,
+static embla_status append_units(embla_tokenized *e, const embla_view *view, size_t begin,
                                  size_t end)
 {
     place at = {begin, begin, end};
-    if (e->count + e->unit_count > e->token_room) EMBLA_TRY(embla_encoding_room(e, e->unit_count));
+    if (e->count + e->unit_count > e->token_room) EMBLA_TRY(embla_tokenized_room(e, e->unit_count));
     for (size_t i = 0; i < e->unit_count; i++) {
         advance(&at, e->units[i].length);
         append(e, view, e->units[i].token, at.begin, at.end);
@@ -135,7 +135,7 @@ static embla_status append_units(embla_encoding *e, const embla_view *view, size
     return EMBLA_OK;
 }
 
-static embla_status run_model(embla_encoding *e, const char *word, size_t length)
+static embla_status run_model(embla_tokenized *e, const char *word, size_t length)
 {
     const embla_tokenizer *t = e->tokenizer;
     e->unit_count = 0;
@@ -184,14 +184,14 @@ static inline void load_key(const embla_view *view, size_t begin, size_t length,
     key[2] |= (uint64_t)(length + 1) << 56;
 }
 
-static inline embla_cached *find_slot(const embla_encoding *e, const uint64_t key[3])
+static inline embla_cached *find_slot(const embla_tokenized *e, const uint64_t key[3])
 {
     uint64_t x = key[0] ^ key[1] * UINT64_C(0xBF58476D1CE4E5B9) ^ key[2] * EMBLA_GOLDEN;
     x = (x ^ x >> 32) * EMBLA_GOLDEN;
     return &e->cache[x >> 32 & (EMBLA_CACHE_SLOTS - 1)];
 }
 
-static void store(embla_encoding *e, embla_cached *slot, const uint64_t key[3])
+static void store(embla_tokenized *e, embla_cached *slot, const uint64_t key[3])
 {
     const embla_unit *units = e->units;
     const size_t count = e->unit_count;
@@ -204,11 +204,11 @@ static void store(embla_encoding *e, embla_cached *slot, const uint64_t key[3])
     }
 }
 
-static inline embla_status append_cached(embla_encoding *e, const embla_view *view,
+static inline embla_status append_cached(embla_tokenized *e, const embla_view *view,
                                          const embla_cached *slot, size_t begin, size_t end)
 {
     size_t count = (size_t)(slot->key[2] >> COUNT_SHIFT & 255);
-    if (e->count + count > e->token_room) EMBLA_TRY(embla_encoding_room(e, count));
+    if (e->count + count > e->token_room) EMBLA_TRY(embla_tokenized_room(e, count));
     if (!e->options.offsets) {
         for (size_t i = 0; i < count; i++) {
             e->tokens[e->count] = slot->tokens[i];
@@ -224,7 +224,8 @@ static inline embla_status append_cached(embla_encoding *e, const embla_view *vi
     return EMBLA_OK;
 }
 
-static embla_status encode_word(embla_encoding *e, const embla_view *view, size_t begin, size_t end)
+static embla_status encode_word(embla_tokenized *e, const embla_view *view, size_t begin,
+                                size_t end)
 {
     uint64_t key[3];
     size_t length = end - begin;
@@ -243,7 +244,7 @@ static embla_status encode_word(embla_encoding *e, const embla_view *view, size_
 
 /* A piece of a tokenizer whose merges never cross the beginning of a "▁" (merges.c): its words are
  * encoded one by one. */
-static embla_status encode_marked(embla_encoding *e, const embla_view *view, size_t begin,
+static embla_status encode_marked(embla_tokenized *e, const embla_view *view, size_t begin,
                                   size_t end)
 {
     size_t last = begin, at = begin;
@@ -264,7 +265,7 @@ static embla_status encode_marked(embla_encoding *e, const embla_view *view, siz
 
 /* ---- texts ---- */
 
-static embla_status encode_pieces(embla_encoding *e, embla_view view)
+static embla_status encode_pieces(embla_tokenized *e, embla_view view)
 {
     const embla_tokenizer *t = e->tokenizer;
     bool marked = t->kind == EMBLA_TOKENIZER_BPE && t->bpe.cuts_at_marks;
@@ -287,10 +288,10 @@ static embla_view part_of(embla_view view, size_t from, size_t to)
     return (embla_view){view.bytes + from, to - from, view.spans ? view.spans + from : NULL};
 }
 
-typedef embla_status part_encoder(embla_encoding *e, embla_view view);
+typedef embla_status part_encoder(embla_tokenized *e, embla_view view);
 
 /* Cuts a view at added tokens, and encodes what lies between them. */
-static embla_status cut(embla_encoding *e, const embla_matcher *matcher, embla_view view,
+static embla_status cut(embla_tokenized *e, const embla_matcher *matcher, embla_view view,
                         part_encoder *encode)
 {
     size_t at = 0, last = 0, begin = 0, end = 0;
@@ -299,21 +300,21 @@ static embla_status cut(embla_encoding *e, const embla_matcher *matcher, embla_v
         EMBLA_TRY(embla_added_next(e, matcher, view, last, &at, &found, &begin, &end));
         if (!found) break;
         if (begin > last) EMBLA_TRY(encode(e, part_of(view, last, begin)));
-        EMBLA_TRY(embla_encoding_room(e, 1));
+        EMBLA_TRY(embla_tokenized_room(e, 1));
         append(e, &view, (int32_t)found->content.number, begin, end);
         last = end;
     }
     return last < view.count ? encode(e, part_of(view, last, view.count)) : EMBLA_OK;
 }
 
-static embla_status encode_part(embla_encoding *e, embla_view view)
+static embla_status encode_part(embla_tokenized *e, embla_view view)
 {
     embla_view normal;
     EMBLA_TRY(embla_normalize_text(e->tokenizer, e, view, &normal));
     return cut(e, &e->tokenizer->normalized, normal, encode_pieces);
 }
 
-embla_status embla_encode_text(embla_encoding *e, const char *text, size_t length)
+embla_status embla_tokenize_text(embla_tokenized *e, const char *text, size_t length)
 {
     embla_view view = {text, length, NULL};
     bool spans = e->options.offsets || e->tokenizer->need_spans;
@@ -328,18 +329,18 @@ embla_status embla_encode_text(embla_encoding *e, const char *text, size_t lengt
         EMBLA_TRY(embla_strand_valid(&e->valid, text, length, spans));
         view = embla_strand_view(&e->valid);
     }
-    EMBLA_TRY(embla_encoding_room(e, length / 8));
+    EMBLA_TRY(embla_tokenized_room(e, length / 8));
     return length > 0 ? cut(e, &e->tokenizer->raw, view, encode_part) : EMBLA_OK;
 }
 
-embla_status embla_encode_one(embla_encoding *e, const char *text, size_t length)
+embla_status embla_tokenize_one(embla_tokenized *e, const char *text, size_t length)
 {
     size_t first = e->count;
-    EMBLA_TRY(embla_encode_text(e, text, length));
+    EMBLA_TRY(embla_tokenize_text(e, text, length));
     return embla_post_process(e, text, first);
 }
 
-embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options *options)
+embla_status embla_tokenize_begin(embla_tokenized *e, const embla_tokenize_options *options)
 {
     void *memory = NULL;
     EMBLA_TRY(embla_options_check(options));
@@ -358,7 +359,7 @@ embla_status embla_encode_begin(embla_encoding *e, const embla_tokenize_options 
     return EMBLA_OK;
 }
 
-embla_status embla_encode_end(embla_encoding *e, embla_status status)
+embla_status embla_tokenize_end(embla_tokenized *e, embla_status status)
 {
     if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
     if (status != EMBLA_OK) e->count = e->cut = 0;
@@ -368,47 +369,47 @@ embla_status embla_encode_end(embla_encoding *e, embla_status status)
     return status;
 }
 
-embla_status embla_tokenize(embla_encoding *encoding, const char *text, size_t length,
+embla_status embla_tokenize(embla_tokenized *tokenized, const char *text, size_t length,
                             const embla_tokenize_options *options)
 {
-    embla_encoding *e = encoding;
+    embla_tokenized *e = tokenized;
     if (!e || (!text && length > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize: %s is NULL",
                           e ? "text" : "encoding");
-    EMBLA_TRY(embla_encode_begin(e, options));
+    EMBLA_TRY(embla_tokenize_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     e->watch.total = (int64_t)length;
-    return embla_encode_end(e, embla_encode_one(e, text, length));
+    return embla_tokenize_end(e, embla_tokenize_one(e, text, length));
 }
 
 /* ---- results ---- */
 
-size_t embla_encoding_count(const embla_encoding *encoding)
+size_t embla_tokenized_count(const embla_tokenized *tokenized)
 {
-    return encoding->count;
+    return tokenized ? tokenized->count : 0;
 }
 
-const int32_t *embla_encoding_tokens(const embla_encoding *encoding)
+const int32_t *embla_tokenized_tokens(const embla_tokenized *tokenized)
 {
-    return encoding->tokens;
+    return tokenized ? tokenized->tokens : NULL;
 }
 
-const embla_text_span *embla_encoding_offsets(const embla_encoding *encoding)
+const embla_text_span *embla_tokenized_offsets(const embla_tokenized *tokenized)
 {
-    return encoding->options.offsets ? encoding->offsets : NULL;
+    return tokenized && tokenized->options.offsets ? tokenized->offsets : NULL;
 }
 
-const uint8_t *embla_encoding_special(const embla_encoding *encoding)
+const uint8_t *embla_tokenized_special(const embla_tokenized *tokenized)
 {
-    return encoding->special;
+    return tokenized ? tokenized->special : NULL;
 }
 
-const size_t *embla_encoding_starts(const embla_encoding *encoding)
+const size_t *embla_tokenized_starts(const embla_tokenized *tokenized)
 {
-    return encoding->starts;
+    return tokenized ? tokenized->starts : NULL;
 }
 
-size_t embla_encoding_cut(const embla_encoding *encoding)
+size_t embla_tokenized_cut(const embla_tokenized *tokenized)
 {
-    return encoding->cut;
+    return tokenized ? tokenized->cut : 0;
 }

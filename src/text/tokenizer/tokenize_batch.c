@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes many texts over threads. Each thread has an encoding of its own and takes the next text
+/* Encodes many texts over threads. Each thread has an tokenized of its own and takes the next text
  * that is not done; then the tokens are copied together in the order of the texts. */
 #include <string.h>
 
 #include "base/threads.h"
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* Where the tokens of a text are before they are copied. */
 typedef struct {
     size_t worker, first, count;
 } found;
 
-embla_status embla_encode_workers(embla_encoding *e, size_t count)
+embla_status embla_encode_workers(embla_tokenized *e, size_t count)
 {
     EMBLA_TRY(embla_grow(&e->workers, &e->worker_room, e->worker_count, count, sizeof(void *),
                          "threads"));
     for (; e->worker_count < count; e->worker_count++)
-        EMBLA_TRY(embla_encoding_new(e->tokenizer, &e->workers[e->worker_count]));
+        EMBLA_TRY(embla_tokenized_new(e->tokenizer, &e->workers[e->worker_count]));
     for (size_t i = 0; i < count; i++) {
-        EMBLA_TRY(embla_encode_begin(e->workers[i], &e->options));
+        EMBLA_TRY(embla_tokenize_begin(e->workers[i], &e->options));
         e->workers[i]->texts = 2; /* padding to the longest waits until all are known */
         e->workers[i]->bound.watch = e->bound.watch;
         e->workers[i]->bound.caller = i == 0;
@@ -26,14 +26,14 @@ embla_status embla_encode_workers(embla_encoding *e, size_t count)
     return EMBLA_OK;
 }
 
-void embla_encode_done(embla_encoding *worker, size_t bytes, embla_failure *failure)
+void embla_encode_done(embla_tokenized *worker, size_t bytes, embla_failure *failure)
 {
     embla_bound *bound = &worker->bound;
     if (bound->watch && embla_watch_step(bound->watch, bound->caller, (int64_t)bytes))
         embla_failure_keep(failure, embla_watch_say(bound->watch));
 }
 
-static embla_status encode_all(embla_encoding *e, const char *const *texts, const size_t *lengths,
+static embla_status encode_all(embla_tokenized *e, const char *const *texts, const size_t *lengths,
                                size_t count, int threads, found *list)
 {
     embla_failure failure = EMBLA_NO_FAILURE;
@@ -41,17 +41,17 @@ static embla_status encode_all(embla_encoding *e, const char *const *texts, cons
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (size_t i = 0; i < count; i++) {
         size_t mine = (size_t)embla_threads_mine();
-        embla_encoding *w = e->workers[mine];
+        embla_tokenized *w = e->workers[mine];
         if (embla_failure_any(&failure)) continue;
         list[i] = (found){mine, w->count, 0};
-        embla_failure_keep(&failure, embla_encode_one(w, texts[i], lengths[i]));
+        embla_failure_keep(&failure, embla_tokenize_one(w, texts[i], lengths[i]));
         list[i].count = w->count - list[i].first;
         embla_encode_done(w, lengths[i], &failure);
     }
     return embla_failure_say(&failure);
 }
 
-static embla_status collect(embla_encoding *e, const found *list, size_t count, int threads)
+static embla_status collect(embla_tokenized *e, const found *list, size_t count, int threads)
 {
     size_t total = 0;
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, count + 1, sizeof *e->starts, "texts"));
@@ -61,9 +61,9 @@ static embla_status collect(embla_encoding *e, const found *list, size_t count, 
     }
     e->starts[count] = total;
     e->texts = count;
-    EMBLA_TRY(embla_encoding_room(e, total));
+    EMBLA_TRY(embla_tokenized_room(e, total));
     for (size_t i = 0; i < count; i++) {
-        const embla_encoding *w = e->workers[list[i].worker];
+        const embla_tokenized *w = e->workers[list[i].worker];
         const size_t to = e->starts[i], from = list[i].first, number = list[i].count;
         if (number == 0) continue;
         memcpy(e->tokens + to, w->tokens + from, number * sizeof *e->tokens);
@@ -76,8 +76,8 @@ static embla_status collect(embla_encoding *e, const found *list, size_t count, 
     return embla_post_pad_batch(e);
 }
 
-static embla_status encode_batch(embla_encoding *e, const char *const *texts, const size_t *lengths,
-                                 size_t count)
+static embla_status encode_batch(embla_tokenized *e, const char *const *texts,
+                                 const size_t *lengths, size_t count)
 {
     found *list = NULL;
     size_t room = 0, bytes = 0;
@@ -95,17 +95,17 @@ static embla_status encode_batch(embla_encoding *e, const char *const *texts, co
     return status;
 }
 
-embla_status embla_tokenize_batch(embla_encoding *encoding, const char *const *texts,
+embla_status embla_tokenize_batch(embla_tokenized *tokenized, const char *const *texts,
                                   const size_t *lengths, size_t count,
                                   const embla_tokenize_options *options)
 {
-    embla_encoding *e = encoding;
+    embla_tokenized *e = tokenized;
     if (!e || (count > 0 && (!texts || !lengths)))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize_batch: %s is NULL",
                           !e      ? "encoding"
                           : texts ? "lengths"
                                   : "texts");
-    EMBLA_TRY(embla_encode_begin(e, options));
+    EMBLA_TRY(embla_tokenize_begin(e, options));
     embla_status status = encode_batch(e, texts, lengths, count);
     if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
     if (status != EMBLA_OK) e->count = e->cut = e->texts = 0;

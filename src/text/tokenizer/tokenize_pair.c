@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "tokenizer/encode.h"
+#include "tokenizer/tokenize.h"
 
 /* The tokens of one of the texts. */
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
 
 /* ---- truncation ---- */
 
-static void shorten(embla_encoding *e, side *s, size_t count, bool left)
+static void shorten(embla_tokenized *e, side *s, size_t count, bool left)
 {
     if (count >= s->count) return;
     if (left) s->first += s->count - count;
@@ -25,7 +25,7 @@ static void shorten(embla_encoding *e, side *s, size_t count, bool left)
 
 /* Takes tokens from the longer text until both are equally long, then from both: as Hugging Face's
  * longest_first. If the number is odd, the text that was longer has one more. */
-static void shorten_longest(embla_encoding *e, side sides[2], size_t most, bool left)
+static void shorten_longest(embla_tokenized *e, side sides[2], size_t most, bool left)
 {
     const size_t a = sides[0].count, b = sides[1].count;
     const size_t less = a < b ? a : b;
@@ -38,7 +38,7 @@ static void shorten_longest(embla_encoding *e, side sides[2], size_t most, bool 
     shorten(e, &sides[1], a > b ? small : large, left);
 }
 
-static embla_status shorten_one(embla_encoding *e, side *s, size_t more, bool left)
+static embla_status shorten_one(embla_tokenized *e, side *s, size_t more, bool left)
 {
     if (s->count <= more)
         return embla_fail(EMBLA_ERR_SHAPE,
@@ -50,7 +50,7 @@ static embla_status shorten_one(embla_encoding *e, side *s, size_t more, bool le
 
 /* Truncates both to `most` tokens, `added` special ones included. rules NULL means longest first.
  */
-static embla_status truncate_pair(embla_encoding *e, side sides[2], size_t most, size_t added,
+static embla_status truncate_pair(embla_tokenized *e, side sides[2], size_t most, size_t added,
                                   const embla_limit *rules)
 {
     const bool left = rules && rules->left;
@@ -79,21 +79,21 @@ static void list_parts(const embla_tokenizer *t, const embla_template_part **par
     *count = t->post.pair.count > 0 ? t->post.pair.count : 2;
 }
 
-static void copy_side(embla_encoding *e, const side *s, size_t to, uint8_t number, uint8_t type)
+static void copy_side(embla_tokenized *e, const side *s, size_t to, uint8_t number, uint8_t type)
 {
     embla_post_move(e, s->first, to, s->count);
     memset(e->types + to, type, s->count);
     memset(e->sides + to, number, s->count);
 }
 
-static embla_status put_together(embla_encoding *e, const side sides[2])
+static embla_status put_together(embla_tokenized *e, const side sides[2])
 {
     const embla_template_part *parts = NULL;
     size_t part_count = 0, total = 0, from = e->count, to = from;
     list_parts(e->tokenizer, &parts, &part_count);
     for (size_t i = 0; i < part_count; i++)
         total += parts[i].text > 0 ? sides[parts[i].text - 1].count : parts[i].count;
-    EMBLA_TRY(embla_encoding_room(e, total));
+    EMBLA_TRY(embla_tokenized_room(e, total));
     for (size_t i = 0; i < part_count; i++) {
         if (parts[i].text > 0) {
             copy_side(e, &sides[parts[i].text - 1], to, parts[i].text, parts[i].type);
@@ -110,7 +110,7 @@ static embla_status put_together(embla_encoding *e, const side sides[2])
 
 /* ---- all of it ---- */
 
-static embla_status encode_both(embla_encoding *e, const char *const texts[2],
+static embla_status encode_both(embla_tokenized *e, const char *const texts[2],
                                 const size_t lengths[2])
 {
     const embla_tokenizer *t = e->tokenizer;
@@ -118,7 +118,7 @@ static embla_status encode_both(embla_encoding *e, const char *const texts[2],
     side sides[2];
     for (int i = 0; i < 2; i++) {
         sides[i] = (side){e->count, 0, texts[i]};
-        EMBLA_TRY(embla_encode_text(e, texts[i], lengths[i]));
+        EMBLA_TRY(embla_tokenize_text(e, texts[i], lengths[i]));
         sides[i].count = e->count - sides[i].first;
     }
     if (e->options.truncate && t->truncation.on)
@@ -131,28 +131,28 @@ static embla_status encode_both(embla_encoding *e, const char *const texts[2],
     return e->options.pad && t->padding.on ? embla_post_pad(e, 0) : EMBLA_OK;
 }
 
-embla_status embla_tokenize_pair(embla_encoding *encoding, const char *first, size_t first_length,
+embla_status embla_tokenize_pair(embla_tokenized *tokenized, const char *first, size_t first_length,
                                  const char *second, size_t second_length,
                                  const embla_tokenize_options *options)
 {
-    embla_encoding *e = encoding;
+    embla_tokenized *e = tokenized;
     const char *const texts[] = {first, second};
     const size_t lengths[] = {first_length, second_length};
     if (!e || (!first && first_length > 0) || (!second && second_length > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize_pair: %s is NULL",
                           e ? "a text" : "encoding");
-    EMBLA_TRY(embla_encode_begin(e, options));
+    EMBLA_TRY(embla_tokenize_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     e->pair = true;
-    return embla_encode_end(e, encode_both(e, texts, lengths));
+    return embla_tokenize_end(e, encode_both(e, texts, lengths));
 }
 
-const uint8_t *embla_encoding_types(const embla_encoding *encoding)
+const uint8_t *embla_tokenized_types(const embla_tokenized *tokenized)
 {
-    return encoding->pair ? encoding->types : NULL;
+    return tokenized && tokenized->pair ? tokenized->types : NULL;
 }
 
-const uint8_t *embla_encoding_sides(const embla_encoding *encoding)
+const uint8_t *embla_tokenized_sides(const embla_tokenized *tokenized)
 {
-    return encoding->pair ? encoding->sides : NULL;
+    return tokenized && tokenized->pair ? tokenized->sides : NULL;
 }
