@@ -41,6 +41,9 @@
  *            to itself (decision 017).
  *   zero     A zeroed options struct, or NULL, means the defaults.
  *
+ * Stable: from 0.1.0 on, nothing in this header changes within a minor version; new options take
+ * reserved words (decision 020).
+ *
  * Structs never change their size. The reserved words at the end of a struct become fields in later
  * versions; until then they must be 0, so zero every struct before you fill it. A reserved word
  * that is not 0 is EMBLA_ERR_UNSUPPORTED: no option is silently ignored. Elements of arrays (a

@@ -6,6 +6,8 @@
  *   checkpoint -> facts   which row a token has, the scale, the first position
  *   checkpoint -> tie     whether the head is the token table
  *
+ * Stable: from 0.1.0 on, nothing in this header changes within a minor version; new options take
+ * reserved words (decision 020).
  * embla.h opens a checkpoint and its table. You need this header to look at the other tensors, or
  * to write a table to a file. The rules of embla.h hold here too.
  */

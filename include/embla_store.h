@@ -9,6 +9,8 @@
  * Models of 2026 keep most of their weights in tables with hundreds of millions of rows. A token
  * selects its rows by a hash of the last few tokens, and the rows are only ever gathered: they can
  * stay in host memory or in a file. An n-gram hasher computes row numbers; a store holds the rows.
+ * Stable: from 0.1.0 on, nothing in this header changes within a minor version; new options take
+ * reserved words (decision 020).
  * The rules of embla.h hold here too; this is part of libembla. examples/giant.c shows all of it in
  * one page.
  */

@@ -4,6 +4,8 @@
  *   tokenizer.json -> tokenizer; text -> tokenized: tokens and where they are; tokens -> text
  *   texts -> encoder (tokenizer, token table, mean) -> vectors
  *
+ * Stable: from 0.1.0 on, nothing in this header changes within a minor version; new options take
+ * reserved words (decision 020).
  * The rules of embla.h hold here too; link libembla_text.
  */
 #ifndef EMBLA_TEXT_H
