@@ -93,10 +93,10 @@ class Store(_embla.Store):
         self.info()  # a store that is closed cannot be pickled
         return _store_again, (type(self), *self._opened)
 
-    def tickets(self, *, most: int = 0, bytes: int = 0, count: int = 0, hot_bytes: int = 0,
+    def tickets(self, *, max_rows: int = 0, max_bytes: int = 0, max_tickets: int = 0, hot_bytes: int = 0,
                 hot_file: Path | None = None) -> _embla.Tickets:
         """For rows that arrive while you compute: submit() rows now, wait() for them later."""
-        return _embla.Tickets(self, most=most, bytes=bytes, count=count, hot_bytes=hot_bytes,
+        return _embla.Tickets(self, max_rows=max_rows, max_bytes=max_bytes, max_tickets=max_tickets, hot_bytes=hot_bytes,
                               hot_file=hot_file)
 
     def __enter__(self) -> Self:

@@ -232,7 +232,7 @@ class TokenizerInfo(TypedDict):
     merges: int
     byte_level: bool
     unknown: int
-    max_length: int
+    max_tokens: int
 
 
 class EncoderInfo(TypedDict):

@@ -36,7 +36,7 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
             self = bind_new(type);
         if (self) {
             embla_encoder_info info = {0};
-            status = embla_encoder_describe(handle, &info); /* of a handle: it cannot fail */
+            if (embla_encoder_describe(handle, &info) != EMBLA_OK) info.dim = 0; /* it cannot fail */
             self->base.handle = handle;
             self->dim = info.dim;
         } else {

@@ -35,9 +35,9 @@ static PyObject *tickets_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     embla_tickets *handle = NULL;
     const bind_argument arguments[] = {
         {.name = "store", .kind = 'O', .to = &store, .required = true},
-        {.name = "most", .kind = 'z', .to = &o.most},
-        {.name = "bytes", .kind = 'z', .to = &o.bytes},
-        {.name = "count", .kind = 'z', .to = &o.count},
+        {.name = "max_rows", .kind = 'z', .to = &o.max_rows},
+        {.name = "max_bytes", .kind = 'z', .to = &o.max_bytes},
+        {.name = "max_tickets", .kind = 'z', .to = &o.max_tickets},
         {.name = "hot_bytes", .kind = 'z', .to = &o.hot_bytes},
         {.name = "hot_file", .kind = 'p', .to = &hot}};
     if (!bind_new_arguments("Tickets", args, kwargs, 1, arguments, BIND_COUNT(arguments)))
@@ -235,7 +235,7 @@ static PyMethodDef tickets_methods[] = {
     {"stats", tickets_stats, METH_NOARGS, "stats()\n--\n\nCounts, bytes and waiting times (ns)."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot tickets_slots[] = {
-    {Py_tp_doc, "Tickets(store, *, most=0, bytes=0, count=0, hot_bytes=0, hot_file=None)\n--\n\n"
+    {Py_tp_doc, "Tickets(store, *, max_rows=0, max_bytes=0, max_tickets=0, hot_bytes=0, hot_file=None)\n--\n\n"
                 "Fetches rows of a store while the caller computes. The store cannot be closed\n"
                 "as long as it is used."},
     {Py_tp_new, tickets_new},

@@ -295,7 +295,7 @@ static PyObject *tokenizer_info(PyObject *self, PyObject *unused)
                 bind_put(dict, "merges", PyLong_FromLongLong(i.merges)) &&
                 bind_put(dict, "byte_level", PyBool_FromLong(i.byte_level)) &&
                 bind_put(dict, "unknown", PyLong_FromLong(i.unknown)) &&
-                bind_put(dict, "max_length", PyLong_FromSize_t(i.max_length));
+                bind_put(dict, "max_tokens", PyLong_FromSize_t(i.max_tokens));
     if (!good) Py_CLEAR(dict);
     return dict;
 }

@@ -175,7 +175,7 @@ def test_a_store_with_tickets_cannot_be_closed(store, numbers):
 
 def test_too_many_tickets_are_busy(path, numbers):
     c = embla.Checkpoint(path)
-    tickets = embla.Store(c, c.tensors()[0]["name"], place="direct").tickets(count=2)
+    tickets = embla.Store(c, c.tensors()[0]["name"], place="direct").tickets(max_tickets=2)
     first = [tickets.submit([i]) for i in range(2)]
     with pytest.raises(embla.BusyError):
         tickets.submit([3])

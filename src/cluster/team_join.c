@@ -185,7 +185,7 @@ static void take_over(embla_train *t, team *w, embla_optim *optim)
                                              .checkpoint = embla_team_checkpoint,
                                              .save_model = embla_team_save_model,
                                              .load = embla_team_load,
-                                             .free = embla_team_free};
+                                             .leave = embla_team_free};
     if (w->tokens) embla_team_tokens_use(w->tokens, t);
     size_t slice = w->slices.slice, numbers = t->gpt->numbers, from = (size_t)w->comm->rank * slice;
     w->slice_from = from < numbers ? from : numbers;

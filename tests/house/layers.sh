@@ -34,7 +34,7 @@ allowed() {
     lab/wordvec)     echo "wordvec corpus encoder unicode $core" ;;
     lab/model)       echo "model learn engine ngram table unicode $core" ;;
     lab/train)       echo "train model learn corpus $core" ;;
-    cluster)         echo "cluster train wordvec model learn engine table lookup $core" ;;
+    cluster)         echo "cluster train corpus model learn engine table lookup $core" ;;
     *)               echo "unknown room: $1" >&2; return 2 ;;
     esac
 }

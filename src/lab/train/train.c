@@ -206,7 +206,7 @@ void embla_train_free(embla_train *train)
     if (!train) return;
     size_t bytes = train->gpt->numbers * train->gpt->real;
     embla_optim_free(train->ngram);
-    if (train->shared) train->shared->free(train->team);
+    if (train->shared) train->shared->leave(train->team);
     embla_mem_free(train->squares, bytes);
     embla_mem_free(train->mean, bytes);
     embla_mem_free(train, train->bytes);

@@ -9,7 +9,7 @@
 #include "learn/wide_sum.h"
 #include "train/train.h"
 
-/* Arguments have been checked. All functions but free are collective. */
+/* Arguments have been checked. All functions but leave are collective. */
 struct embla_train_shared {
     /* rate and step of the report are set. */
     embla_status (*step)(embla_train *train, embla_train_report *report);
@@ -23,7 +23,7 @@ struct embla_train_shared {
     embla_status (*save_model)(const embla_train *train, const char *folder,
                                const char *const *words);
     embla_status (*load)(embla_train *train, const char *path);
-    void (*free)(void *team);
+    void (*leave)(void *team); /* frees the team */
 };
 
 /* ---- parts of a step (train.c) ---- */
