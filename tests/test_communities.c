@@ -170,7 +170,7 @@ static void wrong_calls_are_refused(void **state)
     assert_status(embla_communities_new(graph, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_communities_new(graph, &(embla_communities_options){.max_communities = 1025}, &communities),
                   EMBLA_ERR_ARGUMENT);
-    assert_error_has("most is 1025; the maximum is 1024");
+    assert_error_has("max_communities is 1025; the maximum is 1024");
     assert_status(embla_communities_new(graph, &(embla_communities_options){.threads = -1}, &communities),
                   EMBLA_ERR_ARGUMENT);
     embla_communities_options options = {.progress = stop, .context = &left};

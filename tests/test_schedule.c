@@ -173,7 +173,7 @@ static void what_cannot_be_is_refused(void **state)
         assert_true(out == 77.0);
     }
     assert_status(embla_schedule_rate(NULL, 0, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the schedule is NULL");
+    assert_error_has("embla_schedule_rate: schedule is NULL");
     assert_status(embla_schedule_rate(&wrong[0].schedule, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
 }
