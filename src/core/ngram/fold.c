@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/checksum.h"
 #include "base/mem.h"
-#include "embla_checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "ngram/ngram.h"
 
 embla_status embla_fold_room(uint64_t tokens, embla_fold **out)
@@ -78,10 +78,10 @@ static embla_status read_npy(const embla_checkpoint *file, const char *path, emb
 {
     size_t count;
     embla_fold *fold = NULL;
-    if (strcmp(embla_checkpoint_format(file), "npy") != 0)
+    if (strcmp(file->format->name, "npy") != 0)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s has format %s; a fold must be an npy file of int32", path,
-                          embla_checkpoint_format(file));
+                          file->format->name);
     const embla_tensor array = *embla_checkpoint_tensors(file, &count); /* an npy file has one */
     if (array.rank != 1 || array.shape[0] < 1 || strcmp(array.type, "I32") != 0)
         return embla_fail(

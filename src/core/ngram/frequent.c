@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/stop.h"
-#include "embla_checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "ngram/ngram.h"
 
 enum { BLOCK = 4096, FIRST_BITS = 12, COLUMNS_MOST = 1024 };
@@ -196,9 +196,9 @@ static embla_status open_trace(counter *c)
 {
     size_t count;
     EMBLA_TRY(embla_checkpoint_open(c->o->trace, NULL, &c->trace));
-    if (strcmp(embla_checkpoint_format(c->trace), "npy") != 0)
+    if (strcmp(c->trace->format->name, "npy") != 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s has format %s; a trace is an npy file",
-                          c->o->trace, embla_checkpoint_format(c->trace));
+                          c->o->trace, c->trace->format->name);
     const embla_tensor *t = embla_checkpoint_tensors(c->trace, &count); /* an npy file has one */
     if (strcmp(t->type, "I64") != 0 || t->rank != 2 || t->shape[1] < 1 ||
         t->shape[1] > COLUMNS_MOST)

@@ -19,9 +19,9 @@ static embla_status read_npy(const list *l, const embla_checkpoint *file, const 
     int64_t rows[AT_ONCE];
     size_t count, step = AT_ONCE / l->rows_per_ngram * l->rows_per_ngram;
     bool enough = false;
-    if (strcmp(embla_checkpoint_format(file), "npy") != 0)
+    if (strcmp(file->format->name, "npy") != 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s has format %s; a list of rows is an npy file",
-                          path, embla_checkpoint_format(file));
+                          path, file->format->name);
     const embla_tensor *array = embla_checkpoint_tensors(file, &count); /* an npy file has one */
     bool flat = array->rank == 1,
          matches = array->rank == 2 && array->shape[1] == (int64_t)l->rows_per_ngram;
