@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "blobs.h"
 
-static embla_communities *communities_of(const embla_table *table, size_t k, size_t most, int threads)
+static embla_communities *communities_of(const embla_table *table, size_t k, size_t most,
+                                         int threads)
 {
     embla_graph *graph = NULL;
     embla_communities *communities = NULL;
@@ -168,11 +169,13 @@ static void wrong_calls_are_refused(void **state)
     assert_ok(embla_graph_new(table, NULL, &graph));
     assert_status(embla_communities_new(NULL, NULL, &communities), EMBLA_ERR_ARGUMENT);
     assert_status(embla_communities_new(graph, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_communities_new(graph, &(embla_communities_options){.max_communities = 1025}, &communities),
+    assert_status(embla_communities_new(
+                      graph, &(embla_communities_options){.max_communities = 1025}, &communities),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("max_communities is 1025; the maximum is 1024");
-    assert_status(embla_communities_new(graph, &(embla_communities_options){.threads = -1}, &communities),
-                  EMBLA_ERR_ARGUMENT);
+    assert_status(
+        embla_communities_new(graph, &(embla_communities_options){.threads = -1}, &communities),
+        EMBLA_ERR_ARGUMENT);
     embla_communities_options options = {.progress = stop, .context = &left};
     assert_status(embla_communities_new(graph, &options, &communities), EMBLA_ERR_STOPPED);
     assert_null(communities);
@@ -198,8 +201,8 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
         for (size_t at = 1;; at++) {
             embla_communities *communities = NULL;
             embla_mem_fail(at, forever == 1);
-            embla_status status =
-                embla_communities_new(graph, &(embla_communities_options){.threads = 1}, &communities);
+            embla_status status = embla_communities_new(
+                graph, &(embla_communities_options){.threads = 1}, &communities);
             embla_mem_fail(0, false);
             embla_communities_free(communities);
             assert_int_equal(embla_mem_live(), live);

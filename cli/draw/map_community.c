@@ -8,8 +8,8 @@
 
 #include "draw/map_frame.h"
 
-/* Neighbouring numbers have different hues, because communities of similar size often touch. The last
- * colour is for rows without a community. The page has the same colours (map_page.html). */
+/* Neighbouring numbers have different hues, because communities of similar size often touch. The
+ * last colour is for rows without a community. The page has the same colours (map_page.html). */
 static const uint32_t palettes[2][CLI_MAP_COMMUNITIES + 1] = {
     {0x2f6fc4, 0xd9682b, 0x2f9152, 0xb5406f, 0x7a58c1, 0xa38a12, 0x1f94a3,
      0xc63f3f, 0x6f8f25, 0x9a52a8, 0x8c6239, 0x4f7f8f, 0xd0579b, 0x3a57a8,
@@ -20,7 +20,8 @@ static const uint32_t palettes[2][CLI_MAP_COMMUNITIES + 1] = {
 
 uint32_t cli_map_community_color(int community, bool dark)
 {
-    return palettes[dark][community >= 0 && community < CLI_MAP_COMMUNITIES ? community : CLI_MAP_COMMUNITIES];
+    return palettes[dark][community >= 0 && community < CLI_MAP_COMMUNITIES ? community
+                                                                            : CLI_MAP_COMMUNITIES];
 }
 
 uint32_t cli_map_name_color(int community, bool dark)
@@ -32,7 +33,8 @@ uint32_t cli_map_name_color(int community, bool dark)
     return out;
 }
 
-void cli_map_community_name(const cli_map *map, size_t community, size_t words, char *text, size_t size)
+void cli_map_community_name(const cli_map *map, size_t community, size_t words, char *text,
+                            size_t size)
 {
     size_t count, used = 0;
     const embla_community *list = embla_communities_list(map->communities, &count);

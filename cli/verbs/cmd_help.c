@@ -84,9 +84,11 @@ static const char *option_text(const cli_option *option, char *text, size_t size
 
 static void print_pair(const char *name, const char *meaning)
 {
-    int column = printf("  %-*s ", COLUMN - 3, name);
-    if (column > COLUMN) column = printf("\n%*s", COLUMN, "") - 1;
-    cli_out_wrapped(meaning, column, COLUMN);
+    if (strlen(name) > COLUMN - 3)
+        (void)printf("  %s\n%*s", name, COLUMN, "");
+    else
+        (void)printf("  %-*s ", COLUMN - 3, name);
+    cli_out_wrapped(meaning, COLUMN, COLUMN);
 }
 
 static void print_options(const cli_option *options)

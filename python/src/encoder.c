@@ -36,7 +36,8 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
             self = bind_new(type);
         if (self) {
             embla_encoder_info info = {0};
-            if (embla_encoder_describe(handle, &info) != EMBLA_OK) info.dim = 0; /* it cannot fail */
+            if (embla_encoder_describe(handle, &info) != EMBLA_OK)
+                info.dim = 0; /* it cannot fail */
             self->base.handle = handle;
             self->dim = info.dim;
         } else {

@@ -235,9 +235,10 @@ static PyMethodDef tickets_methods[] = {
     {"stats", tickets_stats, METH_NOARGS, "stats()\n--\n\nCounts, bytes and waiting times (ns)."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot tickets_slots[] = {
-    {Py_tp_doc, "Tickets(store, *, max_rows=0, max_bytes=0, max_tickets=0, hot_bytes=0, hot_file=None)\n--\n\n"
-                "Fetches rows of a store while the caller computes. The store cannot be closed\n"
-                "as long as it is used."},
+    {Py_tp_doc,
+     "Tickets(store, *, max_rows=0, max_bytes=0, max_tickets=0, hot_bytes=0, hot_file=None)\n--\n\n"
+     "Fetches rows of a store while the caller computes. The store cannot be closed\n"
+     "as long as it is used."},
     {Py_tp_new, tickets_new},
     {Py_tp_dealloc, tickets_dealloc},
     {Py_tp_repr, tickets_repr},

@@ -418,7 +418,7 @@ def ngram_into(out, shape, store, encoder):
 
 
 WIDE = embla.Encoder(os.path.join(DEMO, "words.vec")).dim
-COLUMNS = NGRAM.info()["columns"]
+COLUMNS = NGRAM.info()["rows_per_token"]
 OUTPUTS = {
     "lookup, one": (lookup_into, (5,), "f4"),
     "lookup (T)": (lookup_into, (3, 5), "f4"),

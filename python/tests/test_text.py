@@ -113,7 +113,7 @@ def test_ngram():
     assert rows.shape == (2, 16) and rows.dtype == np.int64
     assert n.rows([[100, 200], [100, 200]]).shape == (2, 2, 16)
     assert np.array_equal(n.rows([200], history=[-1, 100])[0], rows[1])
-    assert n.info()["columns"] == 16 and "qwen3.8-flash-next" in embla.Ngram.models()
+    assert n.info()["rows_per_token"] == 16 and "qwen3.8-flash-next" in embla.Ngram.models()
     with pytest.raises(KeyError):
         embla.Ngram.model("nothing")
     with pytest.raises(IndexError):

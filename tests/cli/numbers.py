@@ -36,8 +36,8 @@ COMMANDS = {
 }
 # What an option needs beside it to be looked at.
 BESIDE = {
-    ("trace", "hot"): "--hot-bytes 1MB", ("pack", "frequent"): "--trace t.npy --heads 2",
-    ("pack", "heads"): "--trace t.npy --frequent 2",
+    ("trace", "hot"): "--hot-bytes 1MB", ("pack", "frequent"): "--trace t.npy --rows-per-ngram 2",
+    ("pack", "rows-per-ngram"): "--trace t.npy --frequent 2",
     ("train", "negatives"): "--loss sampled", ("train", "ngram-heads"): "--ngram-rows 100",
     ("train", "ngram-orders"): "--ngram-rows 100", ("train", "ngram-dim"): "--ngram-rows 100",
     ("train", "ngram-layer"): "--ngram-rows 100", ("train", "shards"): "--shard rows",

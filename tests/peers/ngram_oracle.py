@@ -178,8 +178,8 @@ def compare(program, name, layer, model, count, rng):
     want = [rows(window) for window in windows(tokens, eos, orders)]
     if answer["rows_in_table"] != total:
         sys.exit("%s: %d rows, not %d" % (name, answer["rows_in_table"], total))
-    if answer["columns"] != len(want[0]) or len(answer["tokens"]) != count:
-        sys.exit("%s: %d columns of %d tokens" % (name, answer["columns"], len(answer["tokens"])))
+    if answer["rows_per_token"] != len(want[0]) or len(answer["tokens"]) != count:
+        sys.exit("%s: %d columns of %d tokens" % (name, answer["rows_per_token"], len(answer["tokens"])))
     for t, (got, due) in enumerate(zip(answer["tokens"], want)):
         if got["token"] != tokens[t] or got["rows"] != due:
             sys.exit("%s: token %d at %d: %s, not %s" % (name, tokens[t], t, got["rows"], due))

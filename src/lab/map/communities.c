@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communities of tied rows, by Louvain's method (Blondel et al. 2008). Each point begins as a community
- * of its own and moves to the community of its ties that gains most: the weight of its ties there,
- * less the weight that chance would give them. When no point moves, communities become the points of a
- * smaller graph, and the same begins again. Then small communities join others.
+/* Communities of tied rows, by Louvain's method (Blondel et al. 2008). Each point begins as a
+ * community of its own and moves to the community of its ties that gains most: the weight of its
+ * ties there, less the weight that chance would give them. When no point moves, communities become
+ * the points of a smaller graph, and the same begins again. Then small communities join others.
  *
  * Points are visited in their order by one thread, and of equal gains the first one counts. Nothing
  * is random, so the result is the same everywhere.
@@ -43,8 +43,8 @@ typedef struct {
     const embla_communities_options *options;
     const embla_ties *ties;
     int32_t *community; /* of each point of the lowest level */
-    double *links;    /* by community: weight of the ties found so far; 0 between uses */
-    int32_t *found;   /* communities whose links are not 0 */
+    double *links;      /* by community: weight of the ties found so far; 0 between uses */
+    int32_t *found;     /* communities whose links are not 0 */
     int32_t found_count;
 } search;
 
@@ -111,8 +111,8 @@ static int32_t renumber(int32_t *community, int32_t count, int32_t *number)
 }
 
 /* Sorts points by community; begin has one entry more than there are communities. */
-static void sort_members(const int32_t *community, int32_t count, int32_t communities, int32_t *begin,
-                         int32_t *members)
+static void sort_members(const int32_t *community, int32_t count, int32_t communities,
+                         int32_t *begin, int32_t *members)
 {
     for (int32_t i = 0; i < count; i++) begin[community[i] + 1]++;
     for (int32_t c = 0; c < communities; c++) begin[c + 1] += begin[c];
@@ -252,7 +252,8 @@ static int32_t smallest(const merging *m)
 static embla_status merge_small(search *s, const level *l, merging *m)
 {
     uint64_t count = (uint64_t)l->count;
-    int32_t most = (int32_t)(s->options->max_communities > 0 ? s->options->max_communities : MOST_UNASKED);
+    int32_t most =
+        (int32_t)(s->options->max_communities > 0 ? s->options->max_communities : MOST_UNASKED);
     embla_key *order = NULL, *space = NULL;
     *m = (merging){.l = l, .count = l->count};
     EMBLA_TRY(take(s->working, count, sizeof *m->group, &m->group));
@@ -388,8 +389,9 @@ static embla_status build(const embla_graph *graph, const embla_communities_opti
     return write_result(&s, &m, out);
 }
 
-embla_status embla_communities_new(const embla_graph *graph, const embla_communities_options *options,
-                                embla_communities **out)
+embla_status embla_communities_new(const embla_graph *graph,
+                                   const embla_communities_options *options,
+                                   embla_communities **out)
 {
     const embla_communities_options none = {0};
     embla_arena working = {0};
@@ -399,8 +401,8 @@ embla_status embla_communities_new(const embla_graph *graph, const embla_communi
     EMBLA_NEED(graph);
     EMBLA_NEED(out);
     if (options->max_communities > MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "max_communities is %zu; the maximum is %d", options->max_communities,
-                          MOST);
+        return embla_fail(EMBLA_ERR_ARGUMENT, "max_communities is %zu; the maximum is %d",
+                          options->max_communities, MOST);
     EMBLA_TRY(embla_threads_check(options->threads));
     embla_status status = build(graph, options, &working, &made);
     if (status == EMBLA_OK) status = take(&made.arena, 1, sizeof *communities, &communities);

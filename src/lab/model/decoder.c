@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "model/gpt_trunk.h"
 #include "model/gpt_ngram.h"
+#include "model/gpt_trunk.h"
 
 enum { BLOCK = 64 }; /* tokens that pass through the layers together */
 
