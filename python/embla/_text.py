@@ -56,7 +56,7 @@ class Tokenizer(_embla.Tokenizer):
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview, name: str = "the bytes") -> Self:
         """A tokenizer of the bytes of its file. Messages call them `name`."""
-        copy = bytes(data)
+        copy = bytes(memoryview(data))  # bytes(3) would be three zeros
         self = cls._from_bytes(copy, name)
         self.path, self._data = name, copy
         return self
