@@ -11,7 +11,8 @@
 
 static void getters_of_null_answer(void **state)
 {
-    size_t count, other;
+    size_t n[12] = {7, 7, 7, 7, 7, 7,
+                    7, 7, 7, 7, 7, 7}; /* one for each call: they run in any order */
     char sum[33] = "x";
     (void)state;
     /* 1 where the answer is that of the rule */
@@ -32,21 +33,20 @@ static void getters_of_null_answer(void **state)
         {"vocab_source", embla_vocab_source(NULL) == NULL},
         {"vocab_count", embla_vocab_count(NULL) == 0},
         {"vocab_end", embla_vocab_end(NULL) == 0},
-        {"vocab_word", embla_vocab_word(NULL, 0, &count) == NULL},
-        {"vocab_words", (count = 7, !embla_vocab_words(NULL, &count)) && count == 0},
+        {"vocab_word", embla_vocab_word(NULL, 0, &n[10]) == NULL},
+        {"vocab_words", !embla_vocab_words(NULL, &n[0]) && n[0] == 0},
         {"checkpoint_format", embla_checkpoint_format(NULL) == NULL},
-        {"checkpoint_files", (count = 7, !embla_checkpoint_files(NULL, &count)) && count == 0},
-        {"checkpoint_notes", (count = 7, !embla_checkpoint_notes(NULL, &count)) && count == 0},
+        {"checkpoint_files", !embla_checkpoint_files(NULL, &n[1]) && n[1] == 0},
+        {"checkpoint_notes", !embla_checkpoint_notes(NULL, &n[2]) && n[2] == 0},
         {"checkpoint_text", embla_checkpoint_text(NULL, "key") == NULL},
-        {"checkpoint_tensors", (count = 7, !embla_checkpoint_tensors(NULL, &count)) && count == 0},
-        {"fold_checksum", (embla_fold_checksum(NULL, sum), sum[0] == '\0')},
+        {"checkpoint_tensors", !embla_checkpoint_tensors(NULL, &n[3]) && n[3] == 0},
+        {"fold_checksum", (embla_fold_checksum(NULL, sum), sum[0] == (char)0)},
         {"ngram_fold", embla_ngram_fold(NULL) == NULL},
-        {"frequent_rows", (count = other = 7, !embla_frequent_rows(NULL, &count, &other)) &&
-                              count == 0 && other == 0},
+        {"frequent_rows", !embla_frequent_rows(NULL, &n[8], &n[9]) && n[8] == 0 && n[9] == 0},
         {"tickets_event", embla_tickets_event(NULL) == -1},
         {"swap_acquire", embla_swap_acquire(NULL) == NULL},
         {"swap_release", (embla_swap_release(NULL, NULL), true)},
-        {"tokenizer_text", embla_tokenizer_text(NULL, 0, &count) == NULL},
+        {"tokenizer_text", embla_tokenizer_text(NULL, 0, &n[11]) == NULL},
         {"tokenizer_token", embla_tokenizer_token(NULL, "a", 1) == -1},
         {"tokenized_count", embla_tokenized_count(NULL) == 0},
         {"tokenized_tokens", embla_tokenized_tokens(NULL) == NULL},
