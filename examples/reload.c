@@ -26,7 +26,8 @@ static void must(bool done)
 static unsigned char *write_table(const char *path, int64_t rows, int version)
 {
     char other[80];
-    unsigned char *table = malloc((size_t)rows * row_bytes);
+    size_t pages = ((size_t)rows * row_bytes + 4095) / 4096;
+    unsigned char *table = aligned_alloc(4096, pages * 4096); /* as devices want it */
     must(table != NULL);
     for (int64_t r = 0; r < rows; r++) {
         float numbers[DIM];
