@@ -18,18 +18,6 @@ void embla_say(const char *format, ...)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
 }
 
-embla_status embla_need(const char *function, const char *name, bool given)
-{
-    return given ? EMBLA_OK : embla_fail(EMBLA_ERR_ARGUMENT, "%s: %s is NULL", function, name);
-}
-
-embla_status embla_need_many(const char *function, const char *name, bool given, uint64_t count)
-{
-    if (given || count == 0) return EMBLA_OK;
-    return embla_fail(EMBLA_ERR_ARGUMENT, "%s: %s is NULL, but its count is %" PRIu64, function,
-                      name, count);
-}
-
 const char *embla_error(void)
 {
     return message;

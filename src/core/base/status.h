@@ -31,13 +31,18 @@ EMBLA_PRIVATE void embla_say(const char *format, ...) __attribute__((format(prin
 
 /* EMBLA_ERR_ARGUMENT with "FUNCTION: NAME is NULL" unless the pointer is set. For public functions:
  * the name is that of the parameter, as the header has it. */
-#define EMBLA_NEED(pointer) EMBLA_TRY(embla_need(__func__, #pointer, (pointer) != NULL))
+#define EMBLA_NEED(pointer)                                                                        \
+    do {                                                                                           \
+        if ((pointer) == NULL)                                                                     \
+            return embla_fail(EMBLA_ERR_ARGUMENT, "%s: " #pointer " is NULL", __func__);           \
+    } while (0)
 /* The same for an array that may be NULL if it is empty. */
 #define EMBLA_NEED_MANY(pointer, count)                                                            \
-    EMBLA_TRY(embla_need_many(__func__, #pointer, (pointer) != NULL, (uint64_t)(count)))
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_need(const char *function, const char *name,
-                                                    bool given);
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_need_many(const char *function, const char *name,
-                                                         bool given, uint64_t count);
+    do {                                                                                           \
+        if ((pointer) == NULL && (count) != 0)                                                     \
+            return embla_fail(EMBLA_ERR_ARGUMENT,                                                  \
+                              "%s: " #pointer " is NULL, but its count is %" PRIu64, __func__,     \
+                              (uint64_t)(count));                                                  \
+    } while (0)
 
 #endif
