@@ -8,14 +8,17 @@ way round. Names of one source file (without the prefix embla_) count within tha
 """
 import re
 
-TOKEN = re.compile(r"""
-    (?P<comment>/\*.*?\*/|//[^\n]*)
-  | (?P<directive>(?<![^\n])[ \t]*\#(?:/\*.*?\*/|\\\n|[^\n])*)
+# The words of C, for this file and for amalgamate, which renames inside of directives too.
+WORDS = r"""
+    (?P<comment>/\*.*?\*/|//[^\n]*)%s
   | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
   | (?P<name>[A-Za-z_]\w*)
   | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
   | (?P<space>\s+|\\\n)
-  | (?P<other>->|.)""", re.X | re.S)
+  | (?P<other>->|.)"""
+WORD = re.compile(WORDS % "", re.X | re.S)
+TOKEN = re.compile(WORDS % r"""
+  | (?P<directive>(?<![^\n])[ \t]*\#(?:/\*.*?\*/|\\\n|[^\n])*)""", re.X | re.S)
 NAME = re.compile(r"[A-Za-z_]\w*")
 USED = re.compile(r"(?<![\w.>])[A-Za-z_]\w*|(?<=[^-]>)[A-Za-z_]\w*")  # not a member of a struct
 FILE = re.compile(r"/\* (?:====|----) (\S+\.[ch]) (?:====|----) \*/")  # written by amalgamate

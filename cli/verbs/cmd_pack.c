@@ -221,14 +221,14 @@ static int verify(const cli_args *args, job *j, const char *path)
 
 static int write_pack(const cli_args *args, job *j, const char *path)
 {
-    size_t count = 0, heads = (size_t)cli_args_count(args, "rows-per-ngram");
+    size_t count = 0, each = (size_t)cli_args_count(args, "rows-per-ngram");
     int code = open_source(args, j);
     if (code == CLI_DONE) code = count_ngrams(args, j);
     if (code != CLI_DONE) return code;
-    const int64_t *rows = j->frequent ? embla_frequent_rows(j->frequent, &count, &heads) : NULL;
+    const int64_t *rows = j->frequent ? embla_frequent_rows(j->frequent, &count, &each) : NULL;
     const embla_pack_options options = {.name = args->operands[0],
                                         .ngram = j->ngram,
-                                        .rows_per_ngram = heads,
+                                        .rows_per_ngram = each,
                                         .bundles = rows,
                                         .bundle_count = count,
                                         .bundle_file =

@@ -191,23 +191,23 @@ static void print_values(const job *j, size_t t, size_t c)
 /* Prints one n-gram and its rows, as many on a line as fit. */
 static void print_ngram(const job *j, size_t t, size_t order, size_t label, int cell)
 {
-    size_t heads = order == 1 ? 1 : (size_t)j->rows.info.rows_per_ngram;
-    size_t first = order == 1 ? 0 : (order - 2) * heads;
+    size_t each = order == 1 ? 1 : (size_t)j->rows.info.rows_per_ngram;
+    size_t first = order == 1 ? 0 : (order - 2) * each;
     const int64_t *rows = j->rows.rows + t * j->rows.info.rows_per_token + first;
     char text[160], number[CLI_CELL];
     ngram_text(j, t, order, text, sizeof text);
     int indent = 2 + (int)label;
     size_t fit = (size_t)((cli_out_width() - indent) / (cell + 2));
     if (fit < 1) fit = 1;
-    if (fit >= heads) fit = heads;
-    if (fit > 4 && fit < heads) fit = 4; /* 8 rows: two lines of four read best */
+    if (fit >= each) fit = each;
+    if (fit > 4 && fit < each) fit = 4; /* 8 rows: two lines of four read best */
     printf("  %-*s", (int)label, text);
-    for (size_t h = 0; h < heads; h++) {
+    for (size_t h = 0; h < each; h++) {
         if (h > 0 && h % fit == 0) printf("\n%*s", indent, "");
         printf("  %*s", cell, cli_commas(rows[h], number));
     }
     putchar('\n');
-    for (size_t h = 0; j->values && h < heads; h++) print_values(j, t, first + h);
+    for (size_t h = 0; j->values && h < each; h++) print_values(j, t, first + h);
 }
 
 static void print_text(const cli_args *args, const job *j)

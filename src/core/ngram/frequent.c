@@ -38,7 +38,7 @@ typedef struct {
     size_t tokens, rows_per_token, rows_per_ngram, orders;
     size_t history; /* tokens before a token that its row numbers depend on */
     gram_table *table;
-    int64_t *rows; /* BLOCK x columns */
+    int64_t *rows; /* BLOCK x rows_per_token */
 } counter;
 
 struct embla_frequent {
@@ -143,7 +143,7 @@ static int by_count(const void *a, const void *b)
     return (x->token > y->token) - (x->token < y->token);
 }
 
-/* Lists the n-grams of one order; keeps the `most` most frequent. Returns how many. */
+/* Lists the n-grams of one order; keeps the max_ngrams most frequent. Returns how many. */
 static size_t choose(const counter *c, size_t n, frequent_gram *out)
 {
     const gram_table *t = &c->table[n];
