@@ -13,17 +13,15 @@
 enum { EMBLA_TIE_SAMPLE = 64 }; /* rows of table and head that are compared, in both files */
 
 typedef struct {
+    embla_stream_buffers buffers;
     const embla_checkpoint *cp;
     const char *path;
     const embla_convert_options *options;
     const embla_format *format;
-    bool copies_keys;           /* from the same format: the writer copies all keys and words */
-    const embla_entry *tokens;  /* the token table; NULL if unknown */
-    const embla_entry *mapping; /* maps tokens to rows; NULL: token i has row i */
+    const embla_entry *tokens;                 /* the token table; NULL if unknown */
+    const embla_entry *mapping;                /* maps tokens to rows; NULL: token i has row i */
     size_t role_count[EMBLA_ROLE_WEIGHTS + 1]; /* number of tensors of each role */
-    bool elsewhere;                            /* path is in another folder than the source */
-    bool has_tie; /* tie is set; it is not for formats that hold one table */
-    embla_tie tie;
+    embla_tie tie;                             /* if has_tie */
     embla_account *account;
     embla_arena arena;
     embla_part *parts;
@@ -35,7 +33,9 @@ typedef struct {
     const char *beside; /* NAME.vocab.txt */
     bool words_beside;  /* it will be written */
     bool words_replace; /* it exists, with words that we wrote */
-    embla_stream_buffers buffers;
+    bool copies_keys;   /* from the same format: the writer copies all keys and words */
+    bool elsewhere;     /* path is in another folder than the source */
+    bool has_tie;       /* false for formats that hold one table */
 } embla_plan;
 
 /* Makes the plan; the caller has set cp, path, options and account. Call embla_plan_free
