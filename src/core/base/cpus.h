@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many CPUs this process may use. */
+#ifndef EMBLA_BASE_CPUS_H
+#define EMBLA_BASE_CPUS_H
+
+/* The CPUs that the calling thread may run on, but not more than the quota of the process's control
+ * group, rounded up. At least 1. */
+int embla_cpus(void);
+
+/* The CPUs of the quota, rounded up; 0 if there is none. `proc` names the process's control groups
+ * ("/proc/self/cgroup"); `groups` is the folder that holds them ("/sys/fs/cgroup"). */
+int embla_cpus_quota(const char *proc, const char *groups);
+
+#endif
