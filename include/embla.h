@@ -97,7 +97,7 @@ typedef enum {
     EMBLA_ERR_RANGE = 7,   /* a token, row or position outside the table */
     EMBLA_ERR_SHAPE = 8,   /* two sizes do not fit together */
     EMBLA_ERR_STOPPED = 9, /* a callback returned false */
-    EMBLA_ERR_BUSY = 10    /* another process uses it now; try again later */
+    EMBLA_ERR_BUSY = 10    /* another process or call uses it now; try again later */
 } embla_status;
 
 /* "ok", "argument", ..; NULL if there is no such status. */
@@ -105,6 +105,29 @@ EMBLA_API const char *embla_status_name(embla_status status);
 /* The message of the last failure on this thread: one line without a newline, with the numbers
  * that did not fit. "" if nothing has failed. It is valid until the next failure on this thread. */
 EMBLA_API const char *embla_error(void);
+
+/* ---- threads of the host program ---- */
+
+/* One part of the work of a call. It belongs to Embla; a host's function calls it. */
+typedef void (*embla_parallel_part)(void *job, size_t index);
+/* A host's function: calls part(job, i) once for each i < count and returns when all of them have
+ * returned. It may use any threads, the calling one included, in any order, one after another or at
+ * once. No part waits for another. With libdispatch it is one line:
+ *   dispatch_apply_f(count, DISPATCH_APPLY_AUTO, job, part); */
+typedef void (*embla_parallel_run)(void *context, size_t count, embla_parallel_part part,
+                                   void *job);
+
+/* Lets every call of this process use the host's threads instead of Embla's own. `threads` is what
+ * an option `threads` of 0 means from now on, 1 to 4096; no call has more parts. run NULL means
+ * Embla's own threads again; threads 0 is then their default number: the first number in
+ * OMP_NUM_THREADS, or else the CPUs that the process may use.
+ *
+ * Results do not depend on the function. If it drops a part, calls one twice or returns early, the
+ * call that used it still does all its work, but returns EMBLA_ERR_ARGUMENT.
+ * EMBLA_ERR_BUSY while a call runs in parallel. EMBLA_ERR_UNSUPPORTED in a forked child, which uses
+ * the calling thread only. */
+EMBLA_API EMBLA_CHECKED embla_status embla_set_parallel(embla_parallel_run run, void *context,
+                                                        int threads);
 
 /* ---- progress: how far a long call has come ---- */
 
