@@ -276,6 +276,32 @@ static void threads_of_the_pool_take_no_signals(void **state)
     assert_int_equal(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
 }
 
+static void count_help(void *call, size_t index)
+{
+    atomic_size_t *calls = call;
+    atomic_fetch_add(&calls[index == EMBLA_POOL_THREAD], 1);
+}
+
+static void a_place_is_open_to_its_own_threads_alone(void **state)
+{
+    (void)state;
+    atomic_size_t calls[2] = {0};
+    embla_place *place = embla_place_open(count_help, calls, true);
+    assert_non_null(place);
+    assert_false(embla_place_help(place, EMBLA_POOL_THREAD));
+    assert_true(embla_place_help(place, 3));
+    assert_int_equal(embla_place_close(place), EMBLA_PLACE_EMPTY);
+    assert_false(embla_place_help(place, 3)); /* closed */
+    assert_int_equal(atomic_load(&calls[0]), 1);
+    assert_int_equal(atomic_load(&calls[1]), 0);
+    place = embla_place_open(count_help, calls, false);
+    assert_non_null(place);
+    assert_false(embla_place_help(place, 3));
+    assert_true(embla_place_help(place, EMBLA_POOL_THREAD));
+    (void)embla_place_close(place); /* a thread of the pool may have looked in */
+    assert_int_equal(atomic_load(&calls[0]), 1);
+}
+
 typedef struct {
     atomic_size_t inner, wrong;
 } nest;
@@ -371,6 +397,7 @@ static void threads_without_work_sleep(void **state)
     (void)state;
     for (int turn = 0; turn < 1000; turn++)
         assert_true(share_is_right(&shared_trial, 4, 200, (size_t)(turn % 2)));
+    share_with_help(&shared_trial); /* a thread polls after useful work only */
     double before = cpu_seconds();
     (void)nanosleep(&second, NULL);
     double used = cpu_seconds() - before;
@@ -468,6 +495,7 @@ int main(void)
         cmocka_unit_test(as_many_indices_as_parts_give_each_part_its_own),
         cmocka_unit_test(other_threads_help),
         cmocka_unit_test(threads_of_the_pool_take_no_signals),
+        cmocka_unit_test(a_place_is_open_to_its_own_threads_alone),
         cmocka_unit_test(a_loop_in_a_loop_stays_on_its_thread),
         cmocka_unit_test(many_threads_call_at_once),
         cmocka_unit_test(the_failure_with_the_lowest_index_is_returned),
