@@ -176,6 +176,26 @@ static void the_rounding_of_the_caller_holds_in_all_threads(void **state)
     assert_memory_not_equal(alone, shared, sizeof alone); /* else this proves nothing */
 }
 
+/* Both fail, the lower index later. */
+static embla_status fail_in_turn(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)job, (void)end, (void)slot;
+    if (first == 0) wait_us(200000);
+    return embla_fail(EMBLA_ERR_RANGE, "index %zu fails", first);
+}
+
+static void a_failure_with_a_lower_index_counts_even_if_it_comes_later(void **state)
+{
+    host h = plain_host(-1);
+    (void)state;
+    assert_ok(embla_set_parallel(run_on_host, &h, 2));
+    for (size_t grain = 0; grain < 2; grain++) {
+        assert_status(embla_share(2, 2, grain, fail_in_turn, NULL), EMBLA_ERR_RANGE);
+        assert_string_equal(embla_error(), "index 0 fails");
+    }
+    assert_ok(embla_set_parallel(NULL, NULL, 0));
+}
+
 static void a_host_gets_no_more_parts_than_its_threads(void **state)
 {
     host h = plain_host(0);
@@ -343,6 +363,8 @@ int main(void)
         cmocka_unit_test_teardown(any_threads_of_a_host_do, forget_host),
         cmocka_unit_test_teardown(the_rounding_of_a_host_changes_no_bit, forget_host),
         cmocka_unit_test(the_rounding_of_the_caller_holds_in_all_threads),
+        cmocka_unit_test_teardown(a_failure_with_a_lower_index_counts_even_if_it_comes_later,
+                                  forget_host),
         cmocka_unit_test_teardown(a_host_gets_no_more_parts_than_its_threads, forget_host),
         cmocka_unit_test_teardown(a_host_that_drops_or_repeats_a_part_is_an_error, forget_host),
         cmocka_unit_test_teardown(a_host_that_returns_early_is_an_error, forget_host),
