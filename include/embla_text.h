@@ -99,7 +99,7 @@ typedef struct {
     bool truncate;     /* truncate as the file asks; embla_tokenized_cut says how many are lost */
     bool pad;          /* pad as the file asks */
     bool strict;       /* refuse text that is not valid UTF-8 */
-    int threads;       /* for a batch; 0 means OpenMP's number */
+    int threads;       /* for a batch; 0 means the default number */
     size_t max_tokens; /* maximum number of tokens; the rest is cut off; 0 means no limit */
     embla_progress_fn progress; /* NULL means none; counts bytes of texts that are done; a call of
                                    less than 20 ms does not use it */

@@ -109,7 +109,7 @@ typedef struct {
     const char *const *special; /* special tokens; they are the first tokens */
     size_t special_count;
     bool lowercase;             /* the tokenizer turns text to lower case */
-    int threads;                /* for counting; 0 means OpenMP's number */
+    int threads;                /* for counting; 0 means the default number */
     embla_progress_fn progress; /* NULL means none; counts bytes, then tokens */
     void *context;              /* passed to progress */
     uint64_t reserved[4];       /* must be 0 */

@@ -3,91 +3,11 @@
  */
 #include "check.h"
 
-#include <fenv.h>
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "base/cpus.h"
 #include "base/parallel.h"
+#include "share_host.h"
 #include "share_trial.h"
 #include "slow.h"
-
-typedef struct {
-    embla_parallel_part part;
-    void *job;
-    size_t first, end, step; /* the parts that a thread calls */
-    int rounding;
-    unsigned flush; /* bits to set in MXCSR */
-    bool restored;
-} helper;
-
-static unsigned control(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_stmxcsr() & ~0x3fu;
-#else
-    return 0;
-#endif
-}
-
-static void *call_parts(void *argument)
-{
-    helper *h = argument;
-    (void)fesetround(h->rounding);
-#if defined(__x86_64__)
-    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | h->flush);
-#endif
-    unsigned before = control();
-    for (size_t i = h->first; i < h->end; i += h->step) h->part(h->job, i);
-    h->restored = control() == before && fegetround() == h->rounding;
-    return NULL;
-}
-
-/* What a runner does, beside its name. */
-typedef struct {
-    int threads; /* that it starts; 0 means the calling thread, 1 for all parts, -1 one for each */
-    int rounding;
-    unsigned flush;
-    atomic_bool wrong;
-    size_t most; /* parts that it may get */
-    bool reversed;
-    size_t drop, twice; /* a part; SIZE_MAX means none */
-} host;
-
-static void run_on_host(void *context, size_t count, embla_parallel_part part, void *job)
-{
-    host *h = context;
-    pthread_t threads[PARTS_MOST];
-    helper helpers[PARTS_MOST];
-    size_t n = h->threads < 0 ? count : (size_t)h->threads;
-    if (count < 1 || count > h->most) atomic_store(&h->wrong, true);
-    for (size_t i = 0; h->threads == 0 && i < count; i++) {
-        size_t index = h->reversed ? count - 1 - i : i;
-        if (index != h->drop) part(job, index);
-        if (index == h->twice) part(job, index);
-    }
-    if (h->threads == 0) return;
-    for (size_t i = 0; i < n; i++) {
-        helpers[i] = (helper){part, job, i, count, n, h->rounding, h->flush, false};
-        if (pthread_create(&threads[i], NULL, call_parts, &helpers[i]) != 0) {
-            (void)call_parts(&helpers[i]);
-            threads[i] = pthread_self();
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!pthread_equal(threads[i], pthread_self())) (void)pthread_join(threads[i], NULL);
-        if (!helpers[i].restored) atomic_store(&h->wrong, true);
-    }
-}
-
-static host plain_host(int threads)
-{
-    return (host){.threads = threads,
-                  .rounding = FE_TONEAREST,
-                  .most = PARTS_MOST,
-                  .drop = SIZE_MAX,
-                  .twice = SIZE_MAX};
-}
 
 /* Sums of small and inexact numbers: they depend on the rounding mode and on flushing. */
 static embla_status sum_small(void *job, size_t first, size_t end, size_t slot)
@@ -111,7 +31,7 @@ static void check_bits_on(host *h)
 {
     static float alone[2 * SUMS], shared[2 * SUMS];
     assert_ok(embla_share(1, SUMS, 0, sum_small, alone));
-    assert_ok(embla_set_parallel(run_on_host, h, PARTS_MOST));
+    assert_ok(embla_set_parallel(run_on_host, h, HOST_PARTS));
     for (size_t turn = 0; turn < 20; turn++) {
         memset(shared, 0xff, sizeof shared);
         assert_ok(embla_share(5, SUMS, turn % 2, sum_small, shared));
@@ -123,8 +43,8 @@ static void check_bits_on(host *h)
 
 static void check_host(host *h)
 {
-    assert_ok(embla_set_parallel(run_on_host, h, PARTS_MOST));
-    assert_int_equal(embla_share_threads(), PARTS_MOST);
+    assert_ok(embla_set_parallel(run_on_host, h, HOST_PARTS));
+    assert_int_equal(embla_share_threads(), HOST_PARTS);
     for (int parts = 1; parts < 9; parts++)
         for (size_t grain = 0; grain < 3; grain++)
             assert_true(share_is_right(&shared_trial, parts, 100, grain));
@@ -138,7 +58,7 @@ static void any_threads_of_a_host_do(void **state)
     int many = 3 * embla_cpus();
     host backwards = plain_host(0);
     host hosts[] = {plain_host(0), plain_host(1), plain_host(2), plain_host(-1),
-                    plain_host(many < PARTS_MOST ? many : PARTS_MOST)};
+                    plain_host(many < HOST_PARTS ? many : HOST_PARTS)};
     (void)state;
     backwards.reversed = true;
     check_host(&backwards);
@@ -211,7 +131,7 @@ static void a_host_gets_no_more_parts_than_its_threads(void **state)
 /* The rows are complete nevertheless. */
 static void check_broken(embla_parallel_run run, host *h, const char *message)
 {
-    assert_ok(embla_set_parallel(run, h, PARTS_MOST));
+    assert_ok(embla_set_parallel(run, h, HOST_PARTS));
     for (size_t grain = 0; grain < 2; grain++) {
         trial_new(&shared_trial, 4);
         shared_trial.slow = true;
@@ -316,7 +236,7 @@ static void *change_often(void *stop)
     static host h;
     h = plain_host(0);
     while (!atomic_load((atomic_bool *)stop)) {
-        if (embla_set_parallel(run_on_host, &h, PARTS_MOST) == EMBLA_OK) wait_us(10);
+        if (embla_set_parallel(run_on_host, &h, HOST_PARTS) == EMBLA_OK) wait_us(10);
         if (embla_set_parallel(NULL, NULL, 0) == EMBLA_OK) wait_us(10);
     }
     return embla_set_parallel(NULL, NULL, 0) == EMBLA_OK ? NULL : stop;

@@ -13,7 +13,7 @@ typedef struct {
     const embla_comm *comm; /* of the job, or of this process alone */
     bool follows;           /* rank 0, another process, prints and writes files */
     int here;               /* ranks on this host */
-    int threads;            /* of --threads, or the default in a job; 0 means OpenMP's */
+    int threads;            /* of --threads, or the default in a job; 0 means the library's */
 } cli_ranks;
 
 /* Joins the job of MPI, or makes one of this process alone. All ranks must run the same verb. A

@@ -12,12 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "embla_lab.h"
 
+#include "base/parallel.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "train/train_make.h"
@@ -64,11 +61,7 @@ static const char *const position_names[] = {"learned", "sinusoidal", "rotary", 
 static int threads_of(const cli_training *t)
 {
     if (t->options.threads > 0) return t->options.threads;
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
+    return embla_share_threads();
 }
 
 /* NULL for small models: they use plain loops, and asking for the engine's name would load it. A

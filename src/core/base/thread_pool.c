@@ -43,7 +43,7 @@
 /* More callers at once than this work alone. */
 enum { PLACES = 8 };
 enum { INSIDE = 0xffff, OPEN = 1 << 16, TAKEN = 1 << 17, SLEEPING = 1 << 18, HOSTED = 1 << 19 };
-/* How long a thread polls before it sleeps: decision 032 has the measurements. */
+/* How long a thread polls before it sleeps: decision 033 has the measurements. */
 enum { SPIN_NS = 20000, POLLS_PER_LOOK = 8 };
 
 struct embla_place {

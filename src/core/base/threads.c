@@ -4,12 +4,15 @@
  * pay. */
 #include "base/threads.h"
 
+#include <pthread.h>
+
+#include "base/cpus.h"
 #include "base/origin.h"
+#include "base/parallel.h"
 #include "base/status.h"
 
 #ifdef _OPENMP
 #include <omp.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* OpenMP's threads do not survive a fork, and libgomp's next parallel region would wait for them
@@ -68,17 +71,22 @@ static int grant_threads(int wanted)
 
 enum { SHARE = 128 << 10 }; /* minimum bytes for each thread */
 
+/* Counted once: the quota of a control group is read from files. */
+static int cpus;
+static pthread_once_t counted = PTHREAD_ONCE_INIT;
+
+static void count_cpus(void)
+{
+    cpus = embla_cpus();
+}
+
 /* More threads than CPUs can be useful on a shared machine. But no call may ask for
  * thousands: each has a stack. */
 int embla_max_threads(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
-#ifdef _OPENMP
-    int most = FOR_EACH_CPU * omp_get_num_procs();
-    return most < LEAST ? LEAST : most;
-#else
-    return 1;
-#endif
+    (void)pthread_once(&counted, count_cpus);
+    return cpus > LEAST / FOR_EACH_CPU ? FOR_EACH_CPU * cpus : LEAST;
 }
 
 embla_status embla_threads_check(int asked)
@@ -88,18 +96,17 @@ embla_status embla_threads_check(int asked)
     return EMBLA_OK;
 }
 
+/* Inside a loop that is shared already, by us or by OpenMP, there is one thread: all CPUs have
+ * work. */
 int embla_threads_for(int asked, size_t bytes)
 {
     size_t worth = bytes / SHARE;
-    if (worth <= 1) return 1;
+    if (worth <= 1 || embla_share_width() > 1) return 1;
 #ifdef _OPENMP
     (void)pthread_once(&watched, watch_forks);
-    if (!embla_origin_is_here(&first)) return 1;
-    int threads = asked > 0 ? asked : omp_get_max_threads();
-#else
-    int threads = 1;
-    (void)asked;
+    if (!embla_origin_is_here(&first) || omp_in_parallel()) return 1;
 #endif
+    int threads = asked > 0 ? asked : embla_share_threads();
     if (threads > embla_max_threads()) threads = embla_max_threads();
     if (worth < (size_t)threads) threads = (int)worth;
 #ifdef _OPENMP

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/failure.h"
 #include "base/kernels.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "lookup/lookup.h"
 
@@ -381,10 +381,10 @@ static void map_tokens(const plan *p, const int32_t *tokens, size_t n, int64_t *
         for (size_t i = 0; i < n; i++) rows[i] = token_rows[tokens[i]];
 }
 
-static embla_status run_tile(const plan *p, int64_t tile)
+static embla_status run_tile(const plan *p, size_t tile)
 {
     const embla_lookup_call *call = p->call;
-    size_t start = (size_t)tile * p->tile, known = call->count - start;
+    size_t start = tile * p->tile, known = call->count - start;
     size_t n = known < p->tile ? known : p->tile;
     int64_t widened[TILE + EMBLA_GROUP];
     const int64_t *rows = widened;
@@ -468,6 +468,13 @@ static void choose_decoding(plan *p)
     p->piece = call->sum ? p->block : choose_piece(call);
 }
 
+static embla_status run_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t tile = first; tile < end; tile++) EMBLA_TRY(run_tile(job, tile));
+    return EMBLA_OK;
+}
+
 embla_status embla_lookup_run(const embla_lookup_call *call)
 {
     plan p = {.call = call, .kernels = embla_kernels_get()};
@@ -482,14 +489,5 @@ embla_status embla_lookup_run(const embla_lookup_call *call)
     p.tile = choose_tile(call->count, call->sum ? call->rows_per_token : 1,
                          at_once < TILE ? TILE : at_once, threads);
     if (p.tile >= call->count) return run_tile(&p, 0);
-    int64_t tiles = (int64_t)((call->count - 1) / p.tile + 1);
-    if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
-        for (int64_t tile = 0; tile < tiles; tile++) EMBLA_TRY(run_tile(&p, tile));
-        return EMBLA_OK;
-    }
-    embla_failure failure = EMBLA_NO_FAILURE;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t tile = 0; tile < tiles; tile++)
-        if (!embla_failure_any(&failure)) embla_failure_keep(&failure, run_tile(&p, tile));
-    return embla_failure_say(&failure);
+    return embla_share(threads, (call->count - 1) / p.tile + 1, 0, run_tiles, &p);
 }

@@ -22,6 +22,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 
 #if EMBLA_X86
@@ -347,6 +348,27 @@ static void run_tile(const job *j, size_t sequence, size_t first)
     j->hash(j->ngram, &t, j->rows + (sequence * j->length + first) * j->ngram->rows_per_token);
 }
 
+/* Tiles are numbered through all sequences. */
+static embla_status run_tiles(void *with, size_t first, size_t end, size_t slot)
+{
+    const job *j = with;
+    const size_t each = (j->length + TILE - 1) / TILE; /* tiles of a sequence */
+    size_t sequence = 0, number = first;               /* of the tile in its sequence */
+    (void)slot;
+    if (first > 0) { /* a division takes as long as the rows of a token */
+        sequence = first / each;
+        number = first % each;
+    }
+    for (size_t n = first; n < end; n++) {
+        run_tile(j, sequence, number * TILE);
+        if (++number == each) {
+            number = 0;
+            sequence++;
+        }
+    }
+    return EMBLA_OK;
+}
+
 embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, size_t batch,
                               size_t length, const embla_ngram_options *options, int64_t *rows)
 {
@@ -362,14 +384,5 @@ embla_status embla_ngram_rows(const embla_ngram *ngram, const int32_t *tokens, s
     j.hash = choose_hash(ngram);
     int threads = embla_threads_for(options ? options->threads : 0,
                                     batch * length * ngram->rows_per_token * sizeof *rows);
-    if (threads <= 1) {
-        for (size_t b = 0; b < batch; b++)
-            for (size_t first = 0; first < length; first += TILE) run_tile(&j, b, first);
-        return EMBLA_OK;
-    }
-    size_t each = (length + TILE - 1) / TILE; /* tiles of a sequence */
-    int64_t tiles = (int64_t)(batch * each);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t n = 0; n < tiles; n++) run_tile(&j, (size_t)n / each, (size_t)n % each * TILE);
-    return EMBLA_OK;
+    return embla_share(threads, batch * ((length + TILE - 1) / TILE), 0, run_tiles, &j);
 }

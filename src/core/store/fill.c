@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "files/io.h"
@@ -29,7 +29,7 @@ typedef struct {
     char *memory;
     int *direct; /* for each source: a file descriptor for direct reads, or -1 */
     size_t list_bytes;
-    char *staging; /* staging_bytes for each thread, aligned to EMBLA_DIRECT */
+    char *staging; /* staging_bytes for each slot, aligned to EMBLA_DIRECT */
     size_t staging_bytes;
     int threads;
     atomic_llong done;    /* bytes */
@@ -37,7 +37,6 @@ typedef struct {
     int64_t bytes;        /* total */
     const char *what;     /* for progress */
     int64_t reported;     /* last value passed to progress; used by the calling thread only */
-    embla_failure failure;
 } filling;
 
 /* ---- one block ---- */
@@ -108,7 +107,7 @@ static embla_status fill_block(filling *f, int64_t number, char *staging, int64_
 static embla_status report_progress(filling *f, int64_t done)
 {
     const embla_store_options *o = f->options;
-    if (!o->progress || embla_threads_mine() != 0 || done <= f->reported) return EMBLA_OK;
+    if (!o->progress || !embla_share_is_caller() || done <= f->reported) return EMBLA_OK;
     f->reported = done;
     return embla_progress_report(o->progress, o->context, f->what, done, f->bytes);
 }
@@ -136,19 +135,15 @@ static void choose_block(filling *f)
     f->threads = embla_threads_for(f->options->threads, (size_t)f->bytes);
 }
 
-static void fill_blocks(filling *f)
+static embla_status fill_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t blocks = (f->count - 1) / f->block + 1;
-#pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
-    for (int64_t i = 0; i < blocks; i++) {
+    filling *f = job;
+    for (size_t i = first; i < end; i++) {
         int64_t bytes = 0;
-        if (embla_failure_any(&f->failure)) continue;
-        char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
-        embla_status status = fill_block(f, i, staging, &bytes);
-        if (status == EMBLA_OK)
-            status = report_progress(f, atomic_fetch_add(&f->done, bytes) + bytes);
-        embla_failure_keep(&f->failure, status);
+        EMBLA_TRY(fill_block(f, (int64_t)i, f->staging + slot * f->staging_bytes, &bytes));
+        EMBLA_TRY(report_progress(f, atomic_fetch_add(&f->done, bytes) + bytes));
     }
+    return EMBLA_OK;
 }
 
 /* The page cache can drop a page only when all its data has been read. Now it has been. */
@@ -193,8 +188,7 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
                  .first = first,
                  .count = count,
                  .memory = memory,
-                 .bytes = count * (int64_t)store->row.bytes,
-                 .failure = EMBLA_NO_FAILURE};
+                 .bytes = count * (int64_t)store->row.bytes};
     void *staging = NULL;
     if (count == 0) return EMBLA_OK;
     if (!embla_store_holds(store, first) || count > store->first + store->held - first)
@@ -209,8 +203,7 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
     f.staging = (char *)staging + (EMBLA_DIRECT - (uintptr_t)staging % EMBLA_DIRECT);
     embla_status status = open_direct(&f);
     if (status == EMBLA_OK) {
-        fill_blocks(&f);
-        status = embla_failure_say(&f.failure);
+        status = embla_share(f.threads, (size_t)((count - 1) / f.block + 1), 1, fill_blocks, &f);
         if (atomic_load(&f.buffered)) drop_page_cache(&f);
         for (size_t i = 0; i < store->source_count; i++)
             if (f.direct[i] >= 0) embla_io_drop(f.direct[i]);
@@ -224,28 +217,44 @@ embla_status embla_extents_fill(const embla_store *store, int64_t first, int64_t
 
 /* ---- warming ---- */
 
-/* Reads one plane of an extent and discards the data. */
-static void warm_plane(filling *f, const embla_extent_at *e, size_t p)
+/* A plane of an extent, which is read in windows. */
+typedef struct {
+    filling *filling;
+    const embla_map *map;
+    uint64_t offset, span;
+} warming;
+
+/* Reads windows and discards the data. */
+static embla_status warm_windows(void *job, size_t first, size_t end, size_t slot)
 {
-    uint64_t span = embla_extent_span(e, p);
-    int64_t windows = (int64_t)((span - 1) / WINDOW) + 1;
-#pragma omp parallel for num_threads(f->threads) schedule(dynamic) if (f->threads > 1)
-    for (int64_t i = 0; i < windows; i++) {
+    const warming *w = job;
+    filling *f = w->filling;
+    for (size_t i = first; i < end; i++) {
         uint64_t at = (uint64_t)i * WINDOW;
-        size_t bytes = span - at < WINDOW ? (size_t)(span - at) : WINDOW;
-        if (embla_failure_any(&f->failure)) continue;
-        char *staging = f->staging + (size_t)embla_threads_mine() * f->staging_bytes;
-        embla_status status = embla_map_read(e->map[p], e->offset[p] + at, bytes, staging);
-        if (status == EMBLA_OK)
-            status =
-                report_progress(f, atomic_fetch_add(&f->done, (int64_t)bytes) + (int64_t)bytes);
-        embla_failure_keep(&f->failure, status);
+        size_t bytes = w->span - at < WINDOW ? (size_t)(w->span - at) : WINDOW;
+        EMBLA_TRY(
+            embla_map_read(w->map, w->offset + at, bytes, f->staging + slot * f->staging_bytes));
+        EMBLA_TRY(report_progress(f, atomic_fetch_add(&f->done, (int64_t)bytes) + (int64_t)bytes));
     }
+    return EMBLA_OK;
+}
+
+static embla_status warm_all(filling *f)
+{
+    for (size_t i = 0; i < f->store->extent_count; i++) {
+        const embla_extent_at *e = &f->store->extents[i];
+        for (size_t p = 0; p < e->planes; p++) {
+            const warming w = {f, e->map[p], e->offset[p], embla_extent_span(e, p)};
+            size_t windows = (size_t)((w.span - 1) / WINDOW) + 1;
+            EMBLA_TRY(embla_share(f->threads, windows, 1, warm_windows, &w));
+        }
+    }
+    return EMBLA_OK;
 }
 
 embla_status embla_extents_warm(const embla_store *store, const embla_store_options *options)
 {
-    filling f = {.store = store, .options = options, .what = "read", .failure = EMBLA_NO_FAILURE};
+    filling f = {.store = store, .options = options, .what = "read"};
     void *staging = NULL;
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
@@ -258,10 +267,9 @@ embla_status embla_extents_warm(const embla_store *store, const embla_store_opti
     size_t all = (size_t)f.threads * f.staging_bytes;
     EMBLA_TRY(embla_mem_new(all, "the read buffers", &staging));
     f.staging = staging;
-    for (size_t i = 0; i < store->extent_count; i++)
-        for (size_t p = 0; p < store->extents[i].planes; p++) warm_plane(&f, &store->extents[i], p);
+    embla_status status = warm_all(&f);
     embla_mem_free(staging, all);
-    EMBLA_TRY(embla_failure_say(&f.failure));
+    EMBLA_TRY(status);
     EMBLA_TRY(report_progress(&f, f.bytes));
     return embla_sources_check(store);
 }

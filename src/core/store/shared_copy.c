@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/failure.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "files/io.h"
@@ -262,23 +262,34 @@ static embla_status sum_piece(int fd, const embla_copy *c, uint64_t piece, void 
     return EMBLA_OK;
 }
 
+/* The pieces from `first` on, one for each thread. */
+typedef struct {
+    const embla_copy *copy;
+    int fd;
+    uint64_t first;
+    char *blocks; /* BLOCK bytes for each slot */
+    embla_copy_sum *out;
+} summing;
+
+static embla_status sum_pieces(void *job, size_t first, size_t end, size_t slot)
+{
+    const summing *s = job;
+    for (uint64_t piece = s->first + first; piece < s->first + end; piece++)
+        EMBLA_TRY(sum_piece(s->fd, s->copy, piece, s->blocks + slot * BLOCK, &s->out[piece]));
+    return EMBLA_OK;
+}
+
 /* One piece for each thread at a time. Progress is reported between them, so the caller can
  * cancel. */
 static embla_status sum_all(int fd, const embla_copy *c, int threads, char *blocks,
                             embla_copy_sum *out)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
     for (uint64_t first = 0; first < c->wanted.pieces; first += (uint64_t)threads) {
         uint64_t left = c->wanted.pieces - first;
         int count = left < (uint64_t)threads ? (int)left : threads;
         EMBLA_TRY(embla_copy_report(c, "checksum", (int64_t)(first * c->wanted.piece_bytes)));
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-        for (int i = 0; i < count; i++) {
-            uint64_t piece = first + (uint64_t)i;
-            embla_failure_keep(&failure,
-                               sum_piece(fd, c, piece, blocks + (size_t)i * BLOCK, &out[piece]));
-        }
-        EMBLA_TRY(embla_failure_say(&failure));
+        const summing s = {.copy = c, .fd = fd, .first = first, .blocks = blocks, .out = out};
+        EMBLA_TRY(embla_share(count, (size_t)count, 0, sum_pieces, &s));
     }
     return EMBLA_OK;
 }

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/store.h"
@@ -17,9 +17,8 @@ typedef struct {
     int64_t count; /* rows to compare */
     uint64_t seed;
     size_t block; /* rows compared at once */
-    char *memory; /* block + 1 rows for each thread */
+    char *memory; /* block + 1 rows for each slot */
     atomic_llong different, first;
-    embla_failure failure;
 } comparing;
 
 enum { BLOCK_MOST = 256 };
@@ -66,6 +65,14 @@ static embla_status compare_block(comparing *c, int64_t number, char *memory)
     return EMBLA_OK;
 }
 
+static embla_status compare_blocks(void *job, size_t first, size_t end, size_t slot)
+{
+    comparing *c = job;
+    char *memory = c->memory + slot * (c->block + 1) * c->store->row.bytes;
+    for (size_t i = first; i < end; i++) EMBLA_TRY(compare_block(c, (int64_t)i, memory));
+    return EMBLA_OK;
+}
+
 static embla_status compare_all(comparing *c)
 {
     enum { AT_ONCE = 1 << 20, A_READ = 4096 }; /* bytes at once; cost of a read, in bytes copied */
@@ -73,18 +80,13 @@ static embla_status compare_all(comparing *c)
     void *memory = NULL;
     c->block = bytes < AT_ONCE / BLOCK_MOST ? BLOCK_MOST : bytes < AT_ONCE ? AT_ONCE / bytes : 1;
     int threads = embla_threads_for(c->store->options.threads, (size_t)c->count * A_READ);
-    size_t each = (c->block + 1) * bytes, all = each * (size_t)threads;
-    int64_t blocks = (c->count - 1) / (int64_t)c->block + 1;
+    size_t all = (c->block + 1) * bytes * (size_t)threads;
+    size_t blocks = (size_t)(c->count - 1) / c->block + 1;
     EMBLA_TRY(embla_mem_new(all, "rows to compare", &memory));
     c->memory = memory;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int64_t i = 0; i < blocks; i++) {
-        if (embla_failure_any(&c->failure)) continue;
-        embla_failure_keep(&c->failure,
-                           compare_block(c, i, c->memory + (size_t)embla_threads_mine() * each));
-    }
+    embla_status status = embla_share(threads, blocks, 1, compare_blocks, c);
     embla_mem_free(memory, all);
-    return embla_failure_say(&c->failure);
+    return status;
 }
 
 /* Opens the file by its name again: it must be the one that is open. */
@@ -139,7 +141,7 @@ embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64
                           sample);
     if (store->extent_count == 0)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a view has no file to compare its rows with");
-    comparing c = {.store = store, .seed = seed, .first = -1, .failure = EMBLA_NO_FAILURE};
+    comparing c = {.store = store, .seed = seed, .first = -1};
     c.count = sample == 0 || sample > store->held ? store->held : sample;
     if (c.count < 2) c.count = store->held < 2 ? store->held : 2; /* the first and the last row */
     EMBLA_TRY(check_files(store));

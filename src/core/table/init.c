@@ -5,23 +5,45 @@
 
 #include "base/kernels.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "table/table.h"
 
 #define LARGEST_SPREAD 0x1p124f /* normal numbers reach 5.77 spreads, and must stay finite */
 
+/* A call, checked. */
+typedef struct {
+    const embla_table *table;
+    const embla_table_part *part; /* NULL means a table of its own */
+    embla_random_fn *fill;
+    embla_encode_fn *encode;
+    uint64_t seed;
+    float spread;
+} drawing;
+
 /* Fills a row in pieces: random floats, then encoded. number is the row's number in the draws. */
-static void fill_row(const embla_table *table, int64_t row, int64_t number, embla_random_fn *fill,
-                     uint64_t seed, float spread, embla_encode_fn *encode)
+static void fill_row(const drawing *d, size_t row, int64_t number)
 {
-    char *bytes = table->writable + (size_t)row * table->row_stride;
+    const embla_table *table = d->table;
+    char *bytes = table->writable + row * table->row_stride;
     float numbers[EMBLA_PIECE];
     for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
         size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
-        fill(seed, (uint64_t)number, first, n, spread, numbers);
-        encode(numbers, n, table->scale, bytes + embla_dtype_bytes(table->info, first));
+        d->fill(d->seed, (uint64_t)number, first, n, d->spread, numbers);
+        d->encode(numbers, n, table->scale, bytes + embla_dtype_bytes(table->info, first));
     }
+}
+
+static embla_status fill_rows(void *job, size_t first, size_t end, size_t slot)
+{
+    const drawing *d = job;
+    (void)slot;
+    for (size_t row = first; row < end; row++) {
+        int64_t number = d->part ? d->part->number(d->part->owner, (int64_t)row) : (int64_t)row;
+        if (number >= 0) fill_row(d, row, number);
+    }
+    return EMBLA_OK;
 }
 
 embla_status embla_table_init(embla_table *table, const embla_init_options *options)
@@ -50,16 +72,14 @@ embla_status embla_table_init_part(embla_table *table, const embla_init_options 
     double dim = (double)table->dim, both = (double)(part ? part->rows : table->rows) + dim;
     float spread = options->spread;
     if (spread == 0.0f) spread = (float)(normal ? 1.0 / sqrt(dim) : sqrt(2.0 / both));
-    embla_random_fn *fill = normal ? kernels->normal : kernels->uniform;
-    embla_encode_fn *encode = embla_dtype_encoder(table->dtype, kernels->isa);
+    const drawing d = {.table = table,
+                       .part = part,
+                       .fill = normal ? kernels->normal : kernels->uniform,
+                       .encode = embla_dtype_encoder(table->dtype, kernels->isa),
+                       .seed = options->seed,
+                       .spread = spread};
     size_t bytes = (size_t)table->rows *
                    table->row_bytes; /* cannot overflow: checked when the table was created */
-    int threads = embla_threads_for(options->threads, bytes);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < table->rows; row++) {
-        int64_t number = part ? part->number(part->owner, row) : row;
-        if (number >= 0) fill_row(table, row, number, fill, options->seed, spread, encode);
-    }
-    return EMBLA_OK;
+    return embla_share(embla_threads_for(options->threads, bytes), (size_t)table->rows, 0,
+                       fill_rows, &d);
 }

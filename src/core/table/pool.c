@@ -9,6 +9,7 @@
 #include "base/kernels.h"
 #include "base/lines.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "table/geometry.h"
@@ -187,22 +188,36 @@ static void pool_sequence(const sequence *s, const embla_pool_options *options, 
     if (options->normalize) embla_normalize(out, s->dim);
 }
 
-/* all has the first vector or token of all sequences. */
-static void pool_all(const sequence *all, size_t batch, size_t length,
-                     const embla_pool_options *options, float *out)
+typedef struct {
+    const sequence *all; /* has the first vector or token of all sequences */
+    const embla_pool_options *options;
+    size_t length;
+    float *out;
+} pooling;
+
+static embla_status pool_sequences(void *job, size_t first, size_t end, size_t slot)
 {
-    int threads = embla_threads_for(options->threads, batch * length * all->dim * sizeof(float));
-    if ((size_t)threads > batch) threads = (int)batch;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t b = 0; b < (int64_t)batch; b++) {
-        size_t at = (size_t)b * length;
-        sequence s = *all;
-        s.count = options->lengths ? options->lengths[b] : length;
+    const pooling *p = job;
+    const embla_pool_options *options = p->options;
+    (void)slot;
+    for (size_t b = first; b < end; b++) {
+        size_t at = b * p->length;
+        sequence s = *p->all;
+        s.count = options->lengths ? options->lengths[b] : p->length;
         if (s.x) s.x += at * s.dim;
         if (s.tokens) s.tokens += at;
         if (options->weights) s.weights = options->weights + at;
-        pool_sequence(&s, options, out + (size_t)b * s.dim);
+        pool_sequence(&s, options, p->out + b * s.dim);
     }
+    return EMBLA_OK;
+}
+
+static embla_status pool_all(const sequence *all, size_t batch, size_t length,
+                             const embla_pool_options *options, float *out)
+{
+    const pooling p = {.all = all, .options = options, .length = length, .out = out};
+    int threads = embla_threads_for(options->threads, batch * length * all->dim * sizeof(float));
+    return embla_share(threads, batch, 0, pool_sequences, &p);
 }
 
 static embla_status check(const void *in, const char *name, size_t batch, size_t length, size_t dim,
@@ -240,8 +255,7 @@ embla_status embla_pool(const float *x, size_t batch, size_t length, size_t dim,
     if (!options) options = &defaults;
     EMBLA_TRY(check(x, "x", batch, length, dim, options, out));
     if (dim == 0) return EMBLA_OK;
-    pool_all(&(sequence){.x = x, .in_place = true, .dim = dim}, batch, length, options, out);
-    return EMBLA_OK;
+    return pool_all(&(sequence){.x = x, .in_place = true, .dim = dim}, batch, length, options, out);
 }
 
 /* Only the tokens that are pooled are checked: what follows the length of a sequence is padding. */
@@ -271,6 +285,6 @@ embla_status embla_lookup_pool(const embla_table *table, const int32_t *tokens, 
                           .in_place = embla_table_in_place(table),
                           .fetch = (uint64_t)table->rows * table->row_stride > EMBLA_SMALL_TABLE,
                           .dim = table->dim};
-    pool_all(&all, batch, length, options, out);
+    EMBLA_TRY(pool_all(&all, batch, length, options, out));
     return embla_table_check_file(table);
 }

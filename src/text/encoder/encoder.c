@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "table/row_mean.h"
@@ -170,11 +171,32 @@ static embla_status encode_text(const call *c, embla_tokenized *w, const char *t
 
 /* ---- a batch ---- */
 
+typedef struct {
+    const call *call;
+    embla_tokenized *const *workers; /* one for each slot */
+    const char *const *texts;
+    const size_t *lengths;
+    float *out;
+    embla_encoded *details; /* NULL means none */
+} batch;
+
+static embla_status encode_some(void *job, size_t first, size_t end, size_t slot)
+{
+    const batch *b = job;
+    embla_tokenized *w = b->workers[slot];
+    w->bound.caller = embla_share_is_caller();
+    for (size_t i = first; i < end; i++) {
+        EMBLA_TRY(encode_text(b->call, w, b->texts[i], b->lengths[i], i,
+                              b->out + i * b->call->mean.dim, b->details ? &b->details[i] : NULL));
+        EMBLA_TRY(embla_encode_done(w, b->lengths[i]));
+    }
+    return EMBLA_OK;
+}
+
 static embla_status encode_all(const call *c, embla_tokenized *e, const char *const *texts,
                                const size_t *lengths, size_t count, float *out,
                                embla_encoded *details)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
         if (!texts[i] && lengths[i] > 0)
@@ -184,15 +206,13 @@ static embla_status encode_all(const call *c, embla_tokenized *e, const char *co
     int threads = embla_threads_for(e->options.threads, bytes * 16);
     e->watch.total = (int64_t)bytes;
     EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (size_t i = 0; i < count; i++) {
-        if (embla_failure_any(&failure)) continue;
-        embla_failure_keep(&failure,
-                           encode_text(c, e->workers[embla_threads_mine()], texts[i], lengths[i], i,
-                                       out + i * c->mean.dim, details ? &details[i] : NULL));
-        embla_encode_done(e->workers[embla_threads_mine()], lengths[i], &failure);
-    }
-    return embla_failure_say(&failure);
+    const batch b = {.call = c,
+                     .workers = e->workers,
+                     .texts = texts,
+                     .lengths = lengths,
+                     .out = out,
+                     .details = details};
+    return embla_share(threads, count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
 }
 
 static embla_status check(const embla_encoder *encoder, const embla_tokenized *e,

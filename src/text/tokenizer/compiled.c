@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/checksum.h"
-#include "base/failure.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "files/map.h"
@@ -200,18 +200,25 @@ static embla_status check_block(const reading *r, const rule rules[RULES], size_
     return EMBLA_OK;
 }
 
+typedef struct {
+    const reading *reading;
+    rule rules[RULES];
+} checking;
+
+static embla_status check_some(void *job, size_t first, size_t end, size_t slot)
+{
+    const checking *c = job;
+    (void)slot;
+    for (size_t block = first; block < end; block++)
+        EMBLA_TRY(check_block(c->reading, c->rules, block));
+    return EMBLA_OK;
+}
+
 static embla_status check_blocks(const reading *r)
 {
-    rule rules[RULES];
-    embla_failure failure = EMBLA_NO_FAILURE;
-    const int threads = embla_threads_for(0, (size_t)r->header.size);
-    list_rules(r, rules);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (size_t block = 0; block < r->blocks; block++)
-        if (!embla_failure_any(&failure))
-            embla_failure_keep(&failure, check_block(r, rules, block));
-    (void)threads;
-    return embla_failure_say(&failure);
+    checking c = {.reading = r};
+    list_rules(r, c.rules);
+    return embla_share(embla_threads_for(0, (size_t)r->header.size), r->blocks, 0, check_some, &c);
 }
 
 /* ---- counts that must agree ---- */

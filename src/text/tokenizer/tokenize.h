@@ -3,7 +3,6 @@
 #ifndef EMBLA_TOKENIZER_TOKENIZE_H
 #define EMBLA_TOKENIZER_TOKENIZE_H
 
-#include "base/failure.h"
 #include "tokenizer/tokenizer.h"
 
 /* A token of a word that a model has encoded. */
@@ -139,9 +138,10 @@ EMBLA_CHECKED embla_status embla_tokenize_end(embla_tokenized *e, embla_status s
 /* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_tokenized *e, size_t count);
-/* Says that a worker has done a text of so many bytes. Keeps EMBLA_ERR_STOPPED if the caller wants
- * to stop. */
-void embla_encode_done(embla_tokenized *worker, size_t bytes, embla_failure *failure);
+enum { EMBLA_TEXTS_AT_ONCE = 16 }; /* that a thread takes from a batch */
+/* Says that a worker has done a text of so many bytes. EMBLA_ERR_STOPPED if the caller wants to
+ * stop. */
+EMBLA_CHECKED embla_status embla_encode_done(embla_tokenized *worker, size_t bytes);
 /* post.c: removes the spaces of tokens first to end - 1 from their offsets, if the file asks. */
 void embla_post_trim(embla_tokenized *e, const char *text, size_t first, size_t end);
 /* Moves `count` tokens to another place of the list, where there is room. */

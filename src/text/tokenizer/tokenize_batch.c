@@ -3,6 +3,7 @@
  * that is not done; then the tokens are copied together in the order of the texts. */
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "tokenizer/tokenize.h"
 
@@ -21,34 +22,45 @@ embla_status embla_encode_workers(embla_tokenized *e, size_t count)
         EMBLA_TRY(embla_tokenize_begin(e->workers[i], &e->options));
         e->workers[i]->texts = 2; /* padding to the longest waits until all are known */
         e->workers[i]->bound.watch = e->bound.watch;
-        e->workers[i]->bound.caller = i == 0;
     }
     return EMBLA_OK;
 }
 
-void embla_encode_done(embla_tokenized *worker, size_t bytes, embla_failure *failure)
+embla_status embla_encode_done(embla_tokenized *worker, size_t bytes)
 {
-    embla_bound *bound = &worker->bound;
-    if (bound->watch && embla_watch_step(bound->watch, bound->caller, (int64_t)bytes))
-        embla_failure_keep(failure, embla_watch_say(bound->watch));
+    const embla_bound *bound = &worker->bound;
+    return embla_watch_step(bound->watch, bound->caller, (int64_t)bytes)
+               ? embla_watch_say(bound->watch)
+               : EMBLA_OK;
+}
+
+typedef struct {
+    embla_tokenized *const *workers; /* one for each slot */
+    const char *const *texts;
+    const size_t *lengths;
+    found *list;
+} batch;
+
+static embla_status encode_some(void *job, size_t first, size_t end, size_t slot)
+{
+    const batch *b = job;
+    embla_tokenized *w = b->workers[slot];
+    w->bound.caller = embla_share_is_caller();
+    for (size_t i = first; i < end; i++) {
+        b->list[i] = (found){slot, w->count, 0};
+        EMBLA_TRY(embla_tokenize_one(w, b->texts[i], b->lengths[i]));
+        b->list[i].count = w->count - b->list[i].first;
+        EMBLA_TRY(embla_encode_done(w, b->lengths[i]));
+    }
+    return EMBLA_OK;
 }
 
 static embla_status encode_all(embla_tokenized *e, const char *const *texts, const size_t *lengths,
                                size_t count, int threads, found *list)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
     EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
-    for (size_t i = 0; i < count; i++) {
-        size_t mine = (size_t)embla_threads_mine();
-        embla_tokenized *w = e->workers[mine];
-        if (embla_failure_any(&failure)) continue;
-        list[i] = (found){mine, w->count, 0};
-        embla_failure_keep(&failure, embla_tokenize_one(w, texts[i], lengths[i]));
-        list[i].count = w->count - list[i].first;
-        embla_encode_done(w, lengths[i], &failure);
-    }
-    return embla_failure_say(&failure);
+    const batch b = {.workers = e->workers, .texts = texts, .lengths = lengths, .list = list};
+    return embla_share(threads, count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
 }
 
 static embla_status collect(embla_tokenized *e, const found *list, size_t count, int threads)
