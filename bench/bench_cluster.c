@@ -29,6 +29,8 @@
 #include "bench/cases.h"
 #include "bench/measure.h"
 #include "bench/products.h"
+#include "cluster/comm.h"
+#include "cluster/sharded.h"
 #include "embla_cluster.h"
 
 enum { ROWS = 131072, TOKENS = 8192, TURNS = 31, FLOATS = 16 << 20, SIZE = 192 };
@@ -313,14 +315,13 @@ static void run_hidden(bench_cases *cases, job *j)
 
 static void make_step(job *j)
 {
-    const int64_t *owned = NULL;
-    const float *sums = NULL;
-    size_t count = 0;
+    embla_sharded_sums got = {0};
     look_up_shared(j);
     if (!j->failed)
         keep(j,
-             embla_sharded_sum(j->shared, j->rows, TOKENS, NULL, 1, j->out, &owned, &sums, &count));
-    if (!j->failed) keep(j, embla_optim_step_rows(j->optim, 1e-6, owned, count, sums));
+             embla_sharded_sum(j->shared, &(embla_sharded_batch){.rows = j->rows, .count = TOKENS},
+                               j->out, &got));
+    if (!j->failed) keep(j, embla_optim_step_rows(j->optim, 1e-6, got.rows, got.count, got.sums));
     if (!j->failed) keep(j, embla_sharded_publish(j->shared));
 }
 

@@ -263,7 +263,8 @@ static void add_matrix(bench_case *c, size_t layer, const char *part, size_t out
 /* Returns false if there is not enough memory. */
 static bool make_limit(bench_case *c)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(c->gpt);
+    embla_gpt_shape shape, *s = &shape;
+    if (embla_gpt_describe(c->gpt, &shape) != EMBLA_OK) return false;
     size_t n = c->model->batch * c->model->length, vocab = (size_t)s->vocab;
     size_t wide = s->hidden > 3 * s->dim ? s->hidden : 3 * s->dim;
     c->block = LOGITS_MOST / (vocab * sizeof(float));

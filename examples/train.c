@@ -86,6 +86,12 @@ int main(int argc, char **argv)
         printf("steps %3d to %3d: loss %.2f\n", step - 99, step, mean);
         mean = 0;
     }
+    char state[] = "/tmp/embla-train-XXXXXX", *folder = mkdtemp(state), path[64];
+    if (!folder) return 1;
+    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    must(embla_train_save(train, path, NULL)); /* everything that the next step depends on.. */
+    must(embla_train_load(train, path));       /* ..so a training continues from here */
+    remove(path), remove(folder);
     print_near("after", gpt);
     must(embla_decoder_new(gpt, LETTERS, &decoder));
     for (int n = 0; n < 5; n++) print_name(corpus, decoder, n);

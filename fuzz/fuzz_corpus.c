@@ -61,7 +61,7 @@ static void check_spelling(const embla_corpus *c, const int32_t *list, size_t co
         at += length;
     }
     PROMISE(at == size);
-    PROMISE(embla_corpus_encode(c, (const char *)bytes, size, count, again, &found) == EMBLA_OK);
+    PROMISE(embla_corpus_tokenize(c, (const char *)bytes, size, count, again, &found) == EMBLA_OK);
     PROMISE(found == count && memcmp(again, list, count * sizeof *again) == 0);
     free(again);
 }
@@ -70,7 +70,8 @@ static void check_spelling(const embla_corpus *c, const int32_t *list, size_t co
 static void check_line(const embla_corpus *c, int64_t n, const uint8_t *line, size_t length)
 {
     size_t used = 0;
-    PROMISE(embla_corpus_batch(c, n, 1, MOST, tokens, targets, &used) == EMBLA_OK);
+    PROMISE(embla_corpus_batch(c, &(embla_corpus_request){.step = n, .batch = 1, .length = MOST},
+                               tokens, targets, &used) == EMBLA_OK);
     PROMISE(tokens[0] == embla_corpus_bos(c) && targets[used - 1] == embla_corpus_bos(c));
     check_spelling(c, targets, used - 1, line, length);
 }
@@ -94,7 +95,9 @@ static void check_stream(const embla_corpus *c, const choice *k)
 {
     size_t count = (size_t)embla_corpus_tokens(c), at = 0;
     uint8_t *text = (uint8_t *)block(k->size);
-    PROMISE(embla_corpus_batch(c, 0, 1, count - 1, tokens, targets, NULL) == EMBLA_OK);
+    PROMISE(embla_corpus_batch(c,
+                               &(embla_corpus_request){.step = 0, .batch = 1, .length = count - 1},
+                               tokens, targets, NULL) == EMBLA_OK);
     tokens[count - 1] = targets[count - 2];
     for (int file = 0; file < 2; file++) { /* without byte order marks */
         size_t from = file ? k->cut : 0, to = file ? k->size : k->cut;
@@ -111,7 +114,9 @@ static void check_numbers(const embla_corpus *c, const choice *k)
 {
     size_t count = (size_t)embla_corpus_tokens(c), from = k->size - count * c->width;
     if (count > MOST) return;
-    PROMISE(embla_corpus_batch(c, 0, 1, count - 1, tokens, targets, NULL) == EMBLA_OK);
+    PROMISE(embla_corpus_batch(c,
+                               &(embla_corpus_request){.step = 0, .batch = 1, .length = count - 1},
+                               tokens, targets, NULL) == EMBLA_OK);
     for (size_t i = 0; i + 1 < count; i++) {
         uint32_t number = 0;
         memcpy(&number, k->bytes + from + i * c->width, c->width);
@@ -142,17 +147,25 @@ static void check_batches(const embla_corpus *c, const choice *k)
     size_t counted = 0, used = 0, longest = k->options.documents ? MOST : k->length;
     int64_t step = 0, epoch = c->starts ? (int64_t)c->train : 2;
     for (; step < epoch; step++) {
-        embla_status status = embla_corpus_batch(c, step, 1, longest, tokens, targets, &used);
+        embla_status status = embla_corpus_batch(
+            c, &(embla_corpus_request){.step = step, .batch = 1, .length = longest}, tokens,
+            targets, &used);
         if (status == EMBLA_ERR_SHAPE) break;
         PROMISE(status == EMBLA_OK && used <= longest);
         counted += check_batch(c, 1, used);
     }
     if (k->batch * longest > MOST) longest = MOST / k->batch;
-    if (embla_corpus_batch(c, step, k->batch, longest, tokens, targets, NULL) == EMBLA_OK)
+    if (embla_corpus_batch(
+            c, &(embla_corpus_request){.step = step, .batch = k->batch, .length = longest}, tokens,
+            targets, NULL) == EMBLA_OK)
         (void)check_batch(c, k->batch, longest);
     longest = k->options.documents ? MOST : k->length;
     for (step = 0;; step++) {
-        embla_status status = embla_corpus_validation(c, step, 1, longest, tokens, targets, &used);
+        embla_status status =
+            embla_corpus_batch(c,
+                               &(embla_corpus_request){
+                                   .step = step, .batch = 1, .length = longest, .validation = true},
+                               tokens, targets, &used);
         if (status == EMBLA_ERR_RANGE) break;
         PROMISE(status == EMBLA_OK);
         size_t found = check_batch(c, 1, used);
@@ -170,7 +183,7 @@ static void check_words(const choice *k)
     const embla_corpus_options options = {.kind = EMBLA_CORPUS_WORDS,
                                           .validation = -1,
                                           .in_order = true,
-                                          .words = 1 + (int64_t)(k->options.seed % 16)};
+                                          .max_words = 1 + (int64_t)(k->options.seed % 16)};
     static int32_t again[MOST];
     choice one = *k;
     size_t count = 0, skip = 0;
@@ -179,10 +192,12 @@ static void check_words(const choice *k)
     embla_corpus *c = open_as(&one, &options);
     if (!c) return;
     if (k->size >= 3 && memcmp(k->bytes, "\xef\xbb\xbf", 3) == 0) skip = 3;
-    PROMISE(embla_corpus_encode(c, (const char *)k->bytes + skip, k->size - skip, MOST, again,
-                                &count) == EMBLA_OK);
+    PROMISE(embla_corpus_tokenize(c, (const char *)k->bytes + skip, k->size - skip, MOST, again,
+                                  &count) == EMBLA_OK);
     PROMISE((int64_t)count == embla_corpus_tokens(c) && count >= 2);
-    PROMISE(embla_corpus_batch(c, 0, 1, count - 1, tokens, targets, NULL) == EMBLA_OK);
+    PROMISE(embla_corpus_batch(c,
+                               &(embla_corpus_request){.step = 0, .batch = 1, .length = count - 1},
+                               tokens, targets, NULL) == EMBLA_OK);
     PROMISE(memcmp(tokens, again, (count - 1) * sizeof *tokens) == 0);
     PROMISE(targets[count - 2] == again[count - 1]);
     for (size_t i = 0; i < count; i++) counts[again[i]]++;

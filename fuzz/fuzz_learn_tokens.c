@@ -53,14 +53,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     embla_tokenizer_trained made;
     const embla_tokenizer_kind kind = kinds[take_below(&in, 4)];
     const size_t more = take_below(&in, 256), flags = take_below(&in, 16);
-    const embla_tokenizer_train_options options = {.kind = kind,
-                                                   .size = (int64_t)more +
-                                                           (kind == EMBLA_TOKENIZER_BPE ? 250 : 0),
-                                                   .min_count = (int64_t)(flags & 3),
-                                                   .lowercase = (flags & 4) != 0,
-                                                   .special = special,
-                                                   .special_count = flags & 8 ? 2 : 0,
-                                                   .threads = 1};
+    const embla_tokenizer_train_options options = {
+        .kind = kind,
+        .max_tokens = (int64_t)more + (kind == EMBLA_TOKENIZER_BPE ? 250 : 0),
+        .min_count = (int64_t)(flags & 3),
+        .lowercase = (flags & 4) != 0,
+        .special = special,
+        .special_count = flags & 8 ? 2 : 0,
+        .threads = 1};
     const size_t live = embla_mem_live();
     folder_make("learn-tokens");
     folder_write("text", in.data, in.size);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         embla_tokenizer_train(folder_path("text", text), folder_path("out", out), &options, &made);
     PROMISE(status == EMBLA_OK || *embla_error());
     if (status == EMBLA_OK) {
-        PROMISE(options.size == 0 || made.tokens <= options.size);
+        PROMISE(options.max_tokens == 0 || made.tokens <= options.max_tokens);
         use_tokenizer(out, (const char *)in.data, in.size, made.tokens,
                       kind == EMBLA_TOKENIZER_BPE && flags < 4);
     }

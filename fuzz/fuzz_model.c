@@ -197,7 +197,9 @@ static void use_model(const embla_checkpoint *cp, bool save)
     embla_status status = embla_gpt_open(cp, &gpt);
     SAID(status);
     if (status != EMBLA_OK) return;
-    const int32_t tokens[2] = {0, (int32_t)(embla_gpt_describe(gpt)->vocab - 1)};
+    embla_gpt_shape shape = {.vocab = 1};
+    SAID(embla_gpt_describe(gpt, &shape));
+    const int32_t tokens[2] = {0, (int32_t)(shape.vocab - 1)};
     SAID(status = embla_decoder_new(gpt, 2, &decoder));
     if (status == EMBLA_OK) SAID(embla_decoder_append(decoder, tokens, 2, NULL, NULL));
     embla_decoder_free(decoder);

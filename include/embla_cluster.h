@@ -43,6 +43,7 @@ typedef struct {
     void *receive;
     const size_t *receive_counts;
     size_t unit;
+    uint64_t reserved[4]; /* must be 0 */
 } embla_exchange;
 
 /* Memory that the ranks of one host share. parts[r] is the part of rank r, as this process sees it;
@@ -50,6 +51,7 @@ typedef struct {
 typedef struct {
     void **parts;
     void *handle; /* of the communicator */
+    uint64_t reserved[4];
 } embla_comm_window;
 
 /* A communicator: functions that connect the ranks. Trainers that have their own, for example
@@ -87,9 +89,6 @@ typedef struct embla_comm {
 /* Seconds that a barrier waits for ranks that may be reading or writing files. */
 enum { EMBLA_COMM_SAVING = 900 };
 
-/* The communicator of one process alone. */
-EMBLA_API const embla_comm *embla_comm_self(void);
-
 typedef struct {
     /* Seconds to wait for other ranks in one call; then the call fails with EMBLA_ERR_IO and names
      * the ranks that do not answer. 0 means 45 */
@@ -103,7 +102,7 @@ typedef struct {
     /* What the ranks are going to do together, such as a program and its command; 63 bytes of it
      * count. If ranks say different things, the call fails on all of them. NULL means "" */
     const char *work;
-    uint64_t reserved[3]; /* must be 0 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_comm_options;
 
 /* Whether an MPI launcher (mpirun, mpiexec, srun) started this process. */
@@ -145,8 +144,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_new(const embla_comm *comm,
                                                        embla_sharded **out);
 /* Ends a lookup that is under way, too. Collective. */
 EMBLA_API void embla_sharded_free(embla_sharded *sharded);
-/* The options, with all defaults filled in. NULL for NULL. */
-EMBLA_API const embla_sharded_options *embla_sharded_describe(const embla_sharded *sharded);
 /* Fills all rows with the numbers that embla_table_init gives a whole table. Collective. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_init(embla_sharded *sharded,
                                                         const embla_init_options *options);
@@ -158,12 +155,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_fill(embla_sharded *sharded,
 /* This rank's rows as a table, for embla_optim_new. Buckets follow each other; each has the same
  * number of rows, so some buckets end with a row that is not used. */
 EMBLA_API embla_table *embla_sharded_table(embla_sharded *sharded);
-/* The rank that owns a row, and the number of the row in that rank's table. */
-EMBLA_API int embla_sharded_owner(const embla_sharded *sharded, int64_t row);
-EMBLA_API int64_t embla_sharded_local(const embla_sharded *sharded, int64_t row);
-/* The row that a row of this rank's table is; -1 if it is not used. */
-EMBLA_API int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local);
-
 /* Looks up rows, each rank its own list, as f32 (count x dim). A row that occurs often in the list
  * is fetched once, and sent as it is stored. Collective; ranks may have 0 rows. EMBLA_ERR_RANGE for
  * a row that does not exist, EMBLA_ERR_MEMORY without memory for the rows; the other ranks get
@@ -183,18 +174,33 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_poll(embla_sharded *sh
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_lookup_finish(embla_sharded *sharded,
                                                                  float *out);
 
-/* Sums gradients (count x dim) of the row numbers for each row, at its owner. The list is cut into
- * virtual shards (pieces of the batch that do not depend on the number of ranks): lengths has the
- * number of row numbers of each of this rank's shards, `shards` of them; NULL means one shard. Sums
- * are those of embla_scatter with shards of the same lengths: within a shard in double, rounded to
- * float, then over the shards of all ranks in order. *owned gets the rows of this rank's table that
- * have a gradient, ascending, each once, *sums their gradients, *owned_count their number; all are
- * valid until the next call. Collective. */
-EMBLA_API EMBLA_CHECKED embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows,
-                                                       size_t count, const size_t *lengths,
-                                                       size_t shards, const float *gradients,
-                                                       const int64_t **owned, const float **sums,
-                                                       size_t *owned_count);
+/* Row numbers with a gradient each. */
+typedef struct {
+    const int64_t *rows;
+    size_t count;
+    /* The list is cut into micro-batches, pieces of the batch that do not depend on the number of
+     * ranks: lengths has the number of row numbers of each of this rank's. NULL means one. */
+    const size_t *lengths;
+    size_t micro_batches;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_sharded_batch;
+
+/* Sums at the owner of their rows, valid until the next call. */
+typedef struct {
+    const int64_t
+        *rows;         /* of this rank's table, those that have a gradient: ascending, each once */
+    const float *sums; /* count x dim */
+    size_t count;
+    uint64_t reserved[4];
+} embla_sharded_sums;
+
+/* Sums gradients (batch->count x dim) for each row, at its owner. Sums are those of embla_scatter
+ * with pieces of the same lengths: within a micro-batch in double, rounded to float, then over the
+ * micro-batches of all ranks in order. Collective. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_sum(embla_sharded *sharded,
+                                                       const embla_sharded_batch *batch,
+                                                       const float *gradients,
+                                                       embla_sharded_sums *out);
 /* Waits until all ranks have changed their rows, so that the next lookup sees the new ones. Call it
  * after embla_optim_step_rows. Collective. */
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_publish(embla_sharded *sharded);
@@ -242,38 +248,24 @@ EMBLA_API EMBLA_CHECKED embla_status embla_sharded_load(embla_sharded *sharded, 
 EMBLA_API EMBLA_CHECKED embla_status embla_sharded_export(embla_sharded *sharded, const char *path,
                                                           const char *name);
 
-/* ---- statistics ---- */
-
-typedef struct {
-    int64_t asked;     /* row numbers of lookups */
-    int64_t unique;    /* different ones, of each call */
-    int64_t sent;      /* rows that this rank sent to others */
-    int64_t received;  /* rows that others sent to it */
-    int64_t shared;    /* rows read from the memory of other ranks */
-    int64_t gradients; /* rows of gradients sent to others */
-    uint64_t reserved[4];
-} embla_sharded_stats;
-
-EMBLA_API void embla_sharded_statistics(const embla_sharded *sharded, embla_sharded_stats *out);
-
 /* ---- team: ranks that train one model together ---- */
 
 typedef struct {
-    /* Virtual shards: pieces of a batch that do not depend on the number of ranks. Each rank
-     * computes the gradients of some of them. At least as many as ranks, at most as many as
-     * sequences in a batch. 0 means 12, or the sequences in a batch if there are fewer. */
-    size_t shards;
-    /* Default: the gradients of each shard are computed alone, and summed exactly. Then the bits of
-     * the training depend on the number of shards, but not on the number of ranks. true: a rank
-     * computes all its shards at once, and floats are summed as the communicator does. It is
-     * faster, and results depend on the number of ranks, by rounding. */
+    /* Pieces of a batch that do not depend on the number of ranks. Each rank computes the gradients
+     * of some of them. At least as many as ranks, at most as many as sequences in a batch. 0 means
+     * 12, or the sequences in a batch if there are fewer. */
+    size_t micro_batches;
+    /* Default: the gradients of each micro-batch are computed alone, and summed exactly. Then the
+     * bits of the training depend on the number of micro-batches, but not on the number of ranks.
+     * true: a rank computes all its micro-batches at once, and floats are summed as the
+     * communicator does. It is faster, and results depend on the number of ranks, by rounding. */
     bool fast;
     /* Each rank has some of the rows of the model's n-gram table, with the state of their
      * optimizer, for a table that is larger than the memory of a host. Results are those of a table
      * that every rank has whole. embla_train_save then writes a folder beside its file, FILE.ngram,
      * to which every rank writes; FILE.2.ngram if the FILE that it replaces needs the first. Keep
      * file and folder together. Save the model with embla_train_save_model. */
-    bool sharded;
+    bool shard_ngrams;
     /* Each rank has some of the rows of the token table, and of a separate head, with their
      * gradients and the state of their optimizer. All ranks compute the loss together. The bits do
      * not depend on the number of ranks either, but they are not those of a table that every rank
@@ -281,30 +273,30 @@ typedef struct {
      * embla_gpt_tokens is NULL, only this training can use it, and "wte" and "lm_head" are no
      * tensors of it. embla_train_save writes the folders FILE.tokens and FILE.head, or
      * FILE.2.tokens and FILE.2.head. Save the model with embla_train_save_model. */
-    bool sharded_tokens;
+    bool shard_tokens;
     uint64_t reserved[4]; /* must be 0 */
 } embla_team_options;
 
 /* Lets all ranks make the steps of a training together. Every rank has created the same model and
  * the same training (embla_train_new); comm must outlive it. Each rank has all weights, computes
- * the gradients of its shards, and updates a slice of the weights; it has the state of the
+ * the gradients of its micro-batches, and updates a slice of the weights; it has the state of the
  * optimizer for that slice. Then all ranks get the new weights. From now on embla_train_step,
  * _validate, _save, _checkpoint and _load are collective and give every rank the same results. Rank
  * 0 alone writes files; every rank reads them. A training that was saved by some number of ranks
- * may be loaded by any other number. With one shard the training stays as it was without this call.
- * options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names what
- * differs from rank 0; also if there are more ranks than shards, or more shards than sequences.
- * With sharded_tokens: EMBLA_ERR_UNSUPPORTED for
- * negatives and without an engine, EMBLA_ERR_ARGUMENT after the first step; load a checkpoint after
- * joining.
+ * may be loaded by any other number. With one micro-batch the training stays as it was without this
+ * call. options NULL means the defaults. Collective. EMBLA_ERR_ARGUMENT or EMBLA_ERR_SHAPE names
+ * what differs from rank 0; also if there are more ranks than micro-batches, or more micro-batches
+ * than sequences. With shard_tokens: EMBLA_ERR_UNSUPPORTED for negatives and without an engine,
+ * EMBLA_ERR_ARGUMENT after the first step; load a checkpoint after joining.
  */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_join(embla_train *train, const embla_comm *comm,
                                                       const embla_team_options *options);
-/* The options of embla_train_join, with all defaults filled in. The training owns them. NULL if it
- * was not called, or for one shard. */
-EMBLA_API const embla_team_options *embla_train_team(const embla_train *train);
+/* The options of embla_train_join, with all defaults filled in. EMBLA_ERR_NOT_FOUND if it was not
+ * called, or for one micro-batch. */
+EMBLA_API EMBLA_CHECKED embla_status embla_train_describe_team(const embla_train *train,
+                                                               embla_team_options *out);
 /* The options that a checkpoint of a training was made with, for embla_train_join before it is
- * loaded. shards is 0 if embla_train_join was not called. EMBLA_ERR_FORMAT if the file is no
+ * loaded. micro_batches is 0 if embla_train_join was not called. EMBLA_ERR_FORMAT if the file is no
  * checkpoint. */
 EMBLA_API EMBLA_CHECKED embla_status embla_team_describe_saved(const char *path,
                                                                embla_team_options *out);
@@ -341,8 +333,8 @@ typedef struct {
     bool momentum; /* SGD with momentum */
     bool frozen;   /* rows are only looked up: no gradients, no optimizer */
     /* A step. */
-    int64_t tokens;    /* of each rank; at least 1 */
-    int64_t per_token; /* row numbers of each token; 0 means 1 */
+    int64_t tokens;         /* of each rank; at least 1 */
+    int64_t rows_per_token; /* 0 means 1 */
     double zipf;   /* row i has a probability proportional to (i + 1)^-zipf; 0 means all the same */
     double unique; /* share of different rows among a rank's row numbers; 0 means from zipf */
     size_t out_bytes; /* written for each row number; 0 means 4 dim, which is f32 */
@@ -384,6 +376,7 @@ typedef struct {
     embla_plan_part backward;  /* gradients to the owners of their rows; bytes on the network */
     embla_plan_part optimizer; /* the owners' updates */
     double step;               /* seconds: lookup, backward and optimizer */
+    uint64_t reserved[4];
 } embla_plan_times;
 
 typedef enum {
@@ -402,12 +395,12 @@ typedef struct {
     /* Bytes on the fullest host; buffers are those of lookups and gradients, with the vectors and
      * gradients of the caller. */
     int64_t host_rows, host_state, host_buffers, host_bytes;
-    int64_t least_hosts; /* hosts that are enough; 0 means that no number of hosts is */
-    double unique;       /* share of different rows among a rank's row numbers */
-    double wire;         /* bytes on the network for each token of a flat lookup */
-    double flat_limit;   /* ranks from which messages take longer than bytes in a flat exchange */
-    int64_t group;       /* ranks of a group; its hosts hold host_rows * ranks / group */
-    bool group_fits;     /* whether they can */
+    int64_t min_hosts; /* hosts that are enough; 0 means that no number of hosts is */
+    double unique;     /* share of different rows among a rank's row numbers */
+    double wire;       /* bytes on the network for each token of a flat lookup */
+    double flat_limit; /* ranks from which messages take longer than bytes in a flat exchange */
+    int64_t group;     /* ranks of a group; its hosts hold host_rows * ranks / group */
+    bool group_fits;   /* whether they can */
     embla_plan_times times[EMBLA_PLAN_EXCHANGES];
     embla_plan_exchange fastest; /* for a whole step, among those that fit */
     embla_plan_verdict verdict;
@@ -432,17 +425,17 @@ typedef struct {
     const int64_t *trace; /* row numbers in the order of a real text; NULL means draws by zipf */
     size_t count;
     uint64_t seed;        /* of draws */
-    size_t most;          /* row numbers to simulate at most; 0 means 2^24 */
+    size_t max_rows;      /* row numbers to simulate; 0 means 2^24 */
     uint64_t reserved[4]; /* must be 0 */
 } embla_simulation_options;
 
 /* What a simulation of a number of ranks found. */
 typedef struct {
     int64_t ranks;
-    int64_t senders; /* ranks whose row numbers were simulated; if fewer than ranks, max_load is an
+    int64_t senders; /* ranks whose row numbers were simulated; if fewer than ranks, load_max is an
                         upper estimate */
     double unique;   /* share of different rows among a rank's row numbers */
-    double max_load; /* rows that the busiest owner is asked for, divided by the mean */
+    double load_max; /* rows that the busiest owner is asked for, divided by the mean */
     double message_mean, message_max;             /* rows of a message from one owner to one rank */
     double empty;                                 /* share of messages without a row */
     embla_plan_times times[EMBLA_PLAN_EXCHANGES]; /* of the busiest ranks */

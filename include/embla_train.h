@@ -41,10 +41,10 @@ typedef struct {
                           documents; a negative number means none */
     uint64_t seed;     /* of the order of documents, and of positions in a stream */
     bool in_order;     /* use documents, or pieces of a stream, in the order of the file */
-    int64_t words;     /* for EMBLA_CORPUS_WORDS: how many words at most; 0 means all */
+    int64_t max_words; /* for EMBLA_CORPUS_WORDS; 0 means all words */
     const embla_tokenizer *tokenizer; /* for EMBLA_CORPUS_TOKENIZER; needed only by
                                          embla_corpus_open. BOS is its token <|endoftext|> */
-    uint64_t reserved[2];             /* must be 0 */
+    uint64_t reserved[4];             /* must be 0 */
 } embla_corpus_options;
 
 /* Opens a text file, a folder of text files, or a file of tokens. The files of a folder are joined
@@ -72,38 +72,42 @@ EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
 EMBLA_API int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count);
 /* Converts text to tokens. *count is their number; the first `capacity` are written to tokens. No
  * BOS is added. EMBLA_ERR_NOT_FOUND names a character that the corpus does not have. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_encode(const embla_corpus *corpus,
-                                                         const char *text, size_t length,
-                                                         size_t capacity, int32_t *tokens,
-                                                         size_t *count);
-/* Writes batch number `step`: tokens (B, T) and the token after each as its target. Past the end of
- * a document the token is 0 and the target EMBLA_TARGET_IGNORE. A batch depends only on step and
- * options, not on earlier calls.
- *   documents  Sequence b is document number (step * B + b) in an order that seed gives, cut to T
- *              tokens. Each epoch has another order, with each document once.
- *   stream     Sequence b is T tokens from a position drawn by (seed, step, b); with in_order,
- *              piece number (step * B + b).
+EMBLA_API EMBLA_CHECKED embla_status embla_corpus_tokenize(const embla_corpus *corpus,
+                                                           const char *text, size_t length,
+                                                           size_t capacity, int32_t *tokens,
+                                                           size_t *count);
+/* The batch that embla_corpus_batch writes. */
+typedef struct {
+    int64_t step;         /* number of the batch, from 0 */
+    size_t batch, length; /* B sequences of T tokens */
+    bool validation;      /* of the validation part, in order */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_corpus_request;
+
+/* Writes a batch: tokens (B, T) and the token after each as its target. Past the end of a document
+ * the token is 0 and the target EMBLA_TARGET_IGNORE. A batch depends only on the request and the
+ * options of the corpus, not on earlier calls.
+ *   documents   Sequence b is document number (step * B + b) in an order that seed gives, cut to T
+ *               tokens. Each epoch has another order, with each document once.
+ *   stream      Sequence b is T tokens from a position drawn by (seed, step, b); with in_order,
+ *               piece number (step * B + b).
+ *   validation  EMBLA_ERR_RANGE past the last batch. The validation part of a stream is its end, in
+ *               pieces of T tokens; the last may be shorter. Documents for validation are the same
+ *               for all seeds; with in_order they are the last ones. Missing sequences of the last
+ *               batch are EMBLA_TARGET_IGNORE.
  * used (may be NULL) gets the length of the longest sequence: what is written is (B, *used). tokens
  * and targets need room for B x T. EMBLA_ERR_SHAPE if there are fewer than T + 1 tokens to train
  * on. EMBLA_ERR_IO if the file of tokens has changed. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step,
-                                                        size_t batch, size_t length,
+EMBLA_API EMBLA_CHECKED embla_status embla_corpus_batch(const embla_corpus *corpus,
+                                                        const embla_corpus_request *request,
                                                         int32_t *tokens, int32_t *targets,
                                                         size_t *used);
-/* Writes the n-th batch of the validation part, in order. EMBLA_ERR_RANGE past the last. The
- * validation part of a stream is its end, in pieces of T tokens; the last may be shorter. Documents
- * for validation are the same for all seeds; with in_order they are the last ones. Missing
- * sequences of the last batch are EMBLA_TARGET_IGNORE. */
-EMBLA_API EMBLA_CHECKED embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n,
-                                                             size_t batch, size_t length,
-                                                             int32_t *tokens, int32_t *targets,
-                                                             size_t *used);
 
 /* ---- a tokenizer of one's own ---- */
 
 typedef struct {
     embla_tokenizer_kind kind;  /* 0 means EMBLA_TOKENIZER_BPE, which is byte-level */
-    int64_t size;               /* the most tokens, special ones included; 0 means 32000 */
+    int64_t max_tokens;         /* special ones included; 0 means 32000 */
     int64_t min_count;          /* a pair (a word for WordLevel, a string for Unigram) that occurs
                                    less often makes no token; 0 means no limit */
     const char *const *special; /* special tokens; they are the first tokens */
@@ -128,7 +132,8 @@ typedef struct {
  * lines; Unigram is learned as its UnigramTrainer does. WordPiece and WordLevel get the special
  * token [UNK] if it is not given, Unigram gets <unk>. The result does not depend on the number of
  * threads. options NULL means defaults; trained may be NULL. EMBLA_ERR_FORMAT names the byte that
- * is not valid UTF-8, EMBLA_ERR_ARGUMENT if size is too small for the characters of the text. */
+ * is not valid UTF-8, EMBLA_ERR_ARGUMENT if max_tokens is too small for the characters of the text.
+ */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_train(
     const char *text, const char *path, const embla_tokenizer_train_options *options,
     embla_tokenizer_trained *trained);
@@ -226,8 +231,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_new(const embla_gpt_shape *shape,
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_open(const embla_checkpoint *checkpoint,
                                                     embla_gpt **out);
 EMBLA_API void embla_gpt_free(embla_gpt *gpt);
-/* The shape, with all defaults filled in. The model owns it. NULL for NULL. */
-EMBLA_API const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt);
+/* The shape, with all defaults filled in. */
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_describe(const embla_gpt *gpt, embla_gpt_shape *out);
 EMBLA_API int64_t embla_gpt_parameters(const embla_gpt *gpt);
 
 /* One tensor: rows x dim; a vector has 1 row. Linear layers are stored output x input. */
@@ -249,7 +254,7 @@ EMBLA_API size_t embla_gpt_tensor_count(const embla_gpt *gpt);
 typedef struct {
     int64_t weights, gradients, optimizer, activations, total; /* bytes */
     int64_t rounded; /* bytes of the weights in bf16, only if that is computed in; not in total */
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 } embla_gpt_memory;
 
 /* Computes the memory that training with batches of batch x length needs. Allocates nothing. */
@@ -271,26 +276,29 @@ typedef struct {
      * and step; 0 means against all tokens; f32 only */
     size_t negatives;
     embla_proposal proposal; /* how they are drawn */
-    uint64_t reserved[2];    /* must be 0 */
+    uint64_t reserved[4];    /* must be 0 */
 } embla_gpt_options;
 
-/* Computes the mean cross-entropy of targets (B, T) after tokens (B, T), without dropout. Targets
- * that are EMBLA_TARGET_IGNORE do not count. embla_gpt_reserve must have been called for as many
- * tokens. report may be NULL. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_loss(embla_gpt *gpt, const int32_t *tokens,
-                                                    const int32_t *targets, size_t batch,
-                                                    size_t length, const embla_gpt_options *options,
+/* B sequences of T tokens. */
+typedef struct {
+    const int32_t *tokens, *targets; /* (B, T) */
+    size_t batch, length;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_gpt_batch;
+
+/* Computes the mean cross-entropy of the targets after the tokens, without dropout. Targets that
+ * are EMBLA_TARGET_IGNORE do not count. embla_gpt_reserve must have been called for as many tokens.
+ * report may be NULL. */
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_loss(embla_gpt *gpt, const embla_gpt_batch *batch,
+                                                    const embla_gpt_options *options,
                                                     embla_loss_report *report);
 /* Computes the same with dropout, and adds the gradients of all tensors. If it fails for lack of
  * memory, call embla_gpt_zero_gradients. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens,
-                                                        const int32_t *targets, size_t batch,
-                                                        size_t length,
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_backward(embla_gpt *gpt,
+                                                        const embla_gpt_batch *batch,
                                                         const embla_gpt_options *options,
                                                         embla_loss_report *report);
 EMBLA_API void embla_gpt_zero_gradients(embla_gpt *gpt);
-/* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
-EMBLA_API const float *embla_gpt_hidden(const embla_gpt *gpt);
 
 /* The token table: a view of "wte", for embla_near and others. It changes with the model. */
 EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
@@ -298,7 +306,6 @@ EMBLA_API const embla_table *embla_gpt_tokens(const embla_gpt *gpt);
 /* The n-gram table (f32, rows x dim); NULL if the model has none. It is not one of the tensors: a
  * step changes only the rows that its batch selects. */
 EMBLA_API embla_table *embla_gpt_ngram_table(embla_gpt *gpt);
-EMBLA_API const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt);
 /* The rows that the last embla_gpt_backward selected, ascending, each once, and their gradients
  * (*count x dim), for embla_optim_step_rows. Gradients are not summed over calls. The arrays are
  * valid until the next embla_gpt_backward or embla_gpt_reserve. EMBLA_ERR_NOT_FOUND without such a
@@ -307,11 +314,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_gradients(const embla_gpt *
                                                                const int64_t **rows,
                                                                const float **gradients,
                                                                size_t *count);
-/* Announces the batch that embla_gpt_backward or embla_gpt_loss will get next: its rows are hashed
- * and prefetched now. This changes speed only. Of options, only threads is used. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens,
-                                                              size_t batch, size_t length,
-                                                              const embla_gpt_options *options);
 /* Moves the n-gram table to memory that other processes can read: a new npy file (f4, rows x dim)
  * at this path, for example in /dev/shm. The file stays when the model is freed. Readers see rows
  * while they change. The table keeps its handle. EMBLA_ERR_ARGUMENT if the file exists. */
@@ -382,7 +384,7 @@ typedef struct {
     size_t negatives;     /* sampled softmax: number of sampled tokens;
                              frequent ones are drawn more often if tokens are words or come from a
                              file; 0 means against all tokens. Validation always uses all */
-    uint64_t reserved[1]; /* must be 0 */
+    uint64_t reserved[4]; /* must be 0 */
 } embla_train_options;
 
 /* Creates a training of gpt on corpus, at step 0. Both must outlive it. It needs the memory that
@@ -396,8 +398,9 @@ EMBLA_API EMBLA_CHECKED embla_status embla_train_new(embla_gpt *gpt, const embla
 EMBLA_API void embla_train_free(embla_train *train);
 /* The number of steps made. */
 EMBLA_API int64_t embla_train_steps(const embla_train *train);
-/* The options, with all defaults filled in. The training owns them. NULL for NULL. */
-EMBLA_API const embla_train_options *embla_train_describe(const embla_train *train);
+/* The options, with all defaults filled in. */
+EMBLA_API EMBLA_CHECKED embla_status embla_train_describe(const embla_train *train,
+                                                          embla_train_options *out);
 
 typedef struct {
     int64_t step;   /* the number of this step, from 0 */
@@ -446,7 +449,7 @@ typedef struct {
     embla_corpus_options corpus;
     int64_t step;
     char note[4096];
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 } embla_train_saved;
 
 /* embla_gpt_save of the model of a training. After embla_train_join it is collective, and rank 0

@@ -49,11 +49,11 @@ typedef struct {
     double rate;       /* learning rate, which falls to 0; 0 means 0.05 */
     double sample;     /* words above this share of the text are left out at random; 0 means 1e-4,
                           a negative number means none */
-    int64_t least;     /* rarer words get no row; 0 means 5 */
-    int64_t most;      /* only the most frequent words get a row; 0 means up to 4,194,304 */
-    size_t gram_least; /* shortest character n-gram that has a row; 0 with gram_most 0 means no
-                          n-grams */
-    size_t gram_most;  /* longest one; the maximum is 16 */
+    int64_t min_count; /* rarer words get no row; 0 means 5 */
+    int64_t max_words; /* only the most frequent words get a row; 0 means up to 4,194,304 */
+    size_t min_gram;   /* shortest character n-gram that has a row; 0 with max_gram 0 means no
+                            n-grams */
+    size_t max_gram;   /* longest one; the maximum is 16 */
     int64_t buckets;   /* rows that n-grams share by a hash; 0 means 2,000,000. Only rows that are
                           used take memory */
     double phrases;    /* two words whose score is above this are read as one, "new_york"; 0 means
@@ -75,9 +75,6 @@ EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_new(const char *path,
                                                        const embla_wordvec_options *options,
                                                        embla_wordvec **out);
 EMBLA_API void embla_wordvec_free(embla_wordvec *wordvec);
-/* The options, with all defaults filled in. The handle owns them. NULL for NULL. */
-EMBLA_API const embla_wordvec_options *embla_wordvec_describe(const embla_wordvec *wordvec);
-
 typedef struct {
     int64_t bytes;    /* of the text */
     int64_t tokens;   /* words of the text, each time they occur */
@@ -91,18 +88,14 @@ typedef struct {
     uint64_t reserved[4];
 } embla_wordvec_text;
 
-/* What the text has. */
-EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_counts(const embla_wordvec *wordvec,
-                                                          embla_wordvec_text *out);
-/* Computes the same without making rows: embla_wordvec_text.memory is what they would take. */
+/* Computes what embla_wordvec_describe says of a text, without making rows: memory is what they
+ * would take. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_plan(const char *path,
                                                         const embla_wordvec_options *options,
                                                         embla_wordvec_text *out);
 
 /* The words, most frequent first: token i is row i. The handle owns them. */
 EMBLA_API const embla_vocab *embla_wordvec_vocab(const embla_wordvec *wordvec);
-/* How often word `token` occurs; 0 if there is no such word. */
-EMBLA_API int64_t embla_wordvec_count(const embla_wordvec *wordvec, int32_t token);
 /* The rows, f32: a view for embla_near and others, as of the last step. With n-grams a row is the
  * mean of the word's own row and of its n-grams' rows. The handle owns the table. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_table(embla_wordvec *wordvec,
@@ -117,9 +110,15 @@ typedef struct {
     uint64_t reserved[4];
 } embla_wordvec_report;
 
-/* How far the training is; loss and tokens are 0. */
-EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_progress(const embla_wordvec *wordvec,
-                                                            embla_wordvec_report *out);
+typedef struct {
+    embla_wordvec_text text;
+    embla_wordvec_report progress; /* loss and tokens are 0 */
+    uint64_t reserved[4];
+} embla_wordvec_info;
+
+/* What the text has, and how far the training is. */
+EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_describe(const embla_wordvec *wordvec,
+                                                            embla_wordvec_info *out);
 /* Makes one step: a few thousand words. report may be NULL. EMBLA_ERR_RANGE past the last step.
  * EMBLA_ERR_IO if the text has changed. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_step(embla_wordvec *wordvec,

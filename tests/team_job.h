@@ -178,7 +178,7 @@ static inline job job_of(const variant *v, const embla_corpus *corpus)
 {
     return (job){.v = v,
                  .corpus = corpus,
-                 .team = {.shards = SHARDS},
+                 .team = {.micro_batches = SHARDS},
                  .threads = 1,
                  .until = STEPS,
                  .odd = -1};

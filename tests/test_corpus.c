@@ -77,7 +77,8 @@ static void assert_batch(const embla_corpus *c, int64_t step, size_t length, con
                          const char *targets)
 {
     int32_t a[64], b[64];
-    assert_ok(embla_corpus_batch(c, step, 1, length, a, b, NULL));
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = step, .batch = 1, .length = length}, a, b, NULL));
     assert_string_equal(spelled(c, a, length), tokens);
     assert_string_equal(spelled(c, b, length), targets);
 }
@@ -111,21 +112,25 @@ static void used_makes_a_batch_as_long_as_its_longest_sequence(void **state)
     embla_corpus *c = open_string("emma\nava\nmo\n", &as_lines);
     (void)state;
     for (size_t i = 0; i < 64; i++) a[i] = b[i] = 77;
-    assert_ok(embla_corpus_batch(c, 0, 1, 16, a, b, &used));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 16}, a,
+                                 b, &used));
     assert_int_equal(used, 5);
     assert_string_equal(spelled(c, b, 5), "emma|");
     assert_int_equal(a[5], 77);
-    assert_ok(embla_corpus_batch(c, 1, 2, 16, a, b, &used)); /* mo, emma */
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 1, .batch = 2, .length = 16}, a,
+                                 b, &used)); /* mo, emma */
     assert_int_equal(used, 5);
     assert_string_equal(spelled(c, a, 10), "|moaa|emma");
     assert_string_equal(spelled(c, b, 10), "mo|__emma|");
-    assert_ok(embla_corpus_batch(c, 0, 3, 4, a, b, &used));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 3, .length = 4}, a,
+                                 b, &used));
     assert_int_equal(used, 4);
     assert_string_equal(spelled(c, b, 12), "emmaava|mo|_");
     assert_int_equal(b[12], 77);
     embla_corpus_free(c);
     c = open_string("abcdefgh", &as_stream);
-    assert_ok(embla_corpus_batch(c, 0, 2, 3, a, b, &used));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 2, .length = 3}, a,
+                                 b, &used));
     assert_int_equal(used, 3);
     embla_corpus_free(c);
 }
@@ -155,7 +160,8 @@ static void each_document_comes_once_an_epoch(void **state)
     embla_corpus *c = numbered(42, 0, false);
     (void)state;
     for (int s = 0; s < EPOCHS * MANY / B; s++) {
-        assert_ok(embla_corpus_batch(c, s, B, 4, a, b, NULL));
+        assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = s, .batch = B, .length = 4},
+                                     a, b, NULL));
         for (int i = 0; i < B; i++) {
             assert_int_equal(b[4 * i + 3], 10);
             order[s * B + i] = number_in(a + 4 * i);
@@ -169,15 +175,18 @@ static void each_document_comes_once_an_epoch(void **state)
         same += order[i] == order[MANY + i];
         in_place += order[i] == i;
     }
-    assert_true(same < 10 && in_place < 10);               /* 1 each is to be expected */
-    assert_ok(embla_corpus_batch(c, 3, 1, 4, a, b, NULL)); /* another batch size, same order */
+    assert_true(same < 10 && in_place < 10); /* 1 each is to be expected */
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 3, .batch = 1, .length = 4}, a,
+                                 b, NULL)); /* another batch size, same order */
     assert_int_equal(number_in(a), order[3]);
-    assert_ok(embla_corpus_batch(c, 1, 3, 4, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 1, .batch = 3, .length = 4}, a,
+                                 b, NULL));
     assert_int_equal(number_in(a + 8), order[5]);
     embla_corpus_free(c);
     c = numbered(43, 0, false);
     for (int i = same = 0; i < MANY; i++) {
-        assert_ok(embla_corpus_batch(c, i, 1, 4, a, b, NULL));
+        assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = i, .batch = 1, .length = 4},
+                                     a, b, NULL));
         same += number_in(a) == order[i];
     }
     assert_true(same < 10);
@@ -233,7 +242,8 @@ static void draws_are_the_same_for_ever(void **state)
     (void)state;
     for (uint64_t i = 0; i < 8; i++)
         assert_int_equal(embla_corpus_order(42, i, 32033, i), order[i]);
-    assert_ok(embla_corpus_batch(c, 3, 4, 2, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 3, .batch = 4, .length = 2}, a,
+                                 b, NULL));
     assert_string_equal(spelled(c, a, 8), drawn);
     embla_corpus_free(c);
 }
@@ -252,7 +262,8 @@ static void a_stream_is_drawn_from_everywhere(void **state)
     assert_int_equal(embla_corpus_documents(c), 1);
     assert_int_equal(embla_corpus_bos(c), -1);
     for (int64_t step = 0; step < 350; step++) {
-        assert_ok(embla_corpus_batch(c, step, B, T, a, b, NULL));
+        assert_ok(embla_corpus_batch(
+            c, &(embla_corpus_request){.step = step, .batch = B, .length = T}, a, b, NULL));
         for (int i = 0; i < B * T; i++) assert_int_equal(b[i], a[i] - 1);
         for (int i = 0; i < B; i++) {
             assert_int_equal(a[i * T + 2], a[i * T] - 2);
@@ -260,9 +271,12 @@ static void a_stream_is_drawn_from_everywhere(void **state)
         }
     }
     for (int i = 0; i < 7; i++) assert_in_range(met[i], 850, 1150); /* 1000, spread 29 */
-    assert_ok(embla_corpus_batch(c, 0, 1, 9, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 9}, a,
+                                 b, NULL));
     assert_string_equal(spelled(c, b, 9), "ihgfedcba");
-    assert_status(embla_corpus_batch(c, 0, 1, 10, a, b, NULL), EMBLA_ERR_SHAPE);
+    assert_status(embla_corpus_batch(
+                      c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 10}, a, b, NULL),
+                  EMBLA_ERR_SHAPE);
     assert_error_has("sequences of 10 tokens and a target need more than the 10");
     embla_corpus_free(c);
 }
@@ -277,19 +291,26 @@ static void a_batch_depends_on_nothing_that_came_before(void **state)
     text[sizeof text - 1] = 0;
     embla_corpus *c = open_string(text, &(embla_corpus_options){.seed = 1});
     embla_corpus *d = open_string(text, &(embla_corpus_options){.seed = 2});
-    assert_ok(embla_corpus_batch(c, 11, B, T, a[0], b[0], NULL));
-    assert_ok(embla_corpus_batch(c, 12, B, T, a[1], b[1], NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 11, .batch = B, .length = T},
+                                 a[0], b[0], NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 12, .batch = B, .length = T},
+                                 a[1], b[1], NULL));
     assert_memory_not_equal(a[0], a[1], sizeof a[0]);
     for (int from = 16; from < B; from += 16) /* 16 are drawn at a time */
         assert_memory_not_equal(a[0] + from * T, a[0] + (from - 16) * T, 5 * T * sizeof a[0][0]);
-    assert_ok(embla_corpus_batch(c, 11, B, T, a[1], b[1], NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 11, .batch = B, .length = T},
+                                 a[1], b[1], NULL));
     assert_memory_equal(a[0], a[1], sizeof a[0]);
     assert_memory_equal(b[0], b[1], sizeof b[0]);
-    assert_ok(embla_corpus_batch(c, 11, 4, T, few, fewer, NULL)); /* a part of the same */
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 11, .batch = 4, .length = T},
+                                 few, fewer, NULL)); /* a part of the same */
     assert_memory_equal(few, a[0], sizeof few);
-    assert_ok(embla_corpus_batch(d, 11, B, T, a[1], b[1], NULL));
+    assert_ok(embla_corpus_batch(d, &(embla_corpus_request){.step = 11, .batch = B, .length = T},
+                                 a[1], b[1], NULL));
     assert_memory_not_equal(a[0], a[1], sizeof a[0]);
-    assert_ok(embla_corpus_batch(c, INT64_MAX / B - 1, B, T, a[1], b[1], NULL));
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = INT64_MAX / B - 1, .batch = B, .length = T}, a[1], b[1],
+        NULL));
     embla_corpus_free(c);
     embla_corpus_free(d);
 }
@@ -318,32 +339,68 @@ static void of_a_stream_the_last_part_is_for_validation(void **state)
         open_string("abcdefghijklmnopqrst", &(embla_corpus_options){.validation = .4});
     (void)state;
     for (int64_t step = 0; step < 100; step++) {
-        assert_ok(embla_corpus_batch(c, step, 1, 3, a, b, NULL));
+        assert_ok(embla_corpus_batch(
+            c, &(embla_corpus_request){.step = step, .batch = 1, .length = 3}, a, b, NULL));
         assert_true(b[2] < 12);
     }
-    assert_ok(embla_corpus_validation(c, 0, 2, 3, a, b, NULL)); /* mnopqrst: 7 targets */
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = 0, .batch = 2, .length = 3, .validation = true}, a, b,
+        NULL)); /* mnopqrst: 7 targets */
     assert_string_equal(spelled(c, a, 6), "mnopqr");
     assert_string_equal(spelled(c, b, 6), "nopqrs");
-    assert_ok(embla_corpus_validation(c, 1, 2, 3, a, b, NULL));
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = 1, .batch = 2, .length = 3, .validation = true}, a, b,
+        NULL));
     assert_string_equal(spelled(c, a, 6), "saaaaa");
     assert_string_equal(spelled(c, b, 6), "t_____");
-    assert_ok(embla_corpus_validation(c, 1, 2, 3, a, b, &used));
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = 1, .batch = 2, .length = 3, .validation = true}, a, b,
+        &used));
     assert_int_equal(used, 1);
     assert_string_equal(spelled(c, b, 2), "t_");
-    assert_status(embla_corpus_validation(c, 2, 2, 3, a, b, NULL), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 2, .batch = 2, .length = 3, .validation = true}, a,
+            b, NULL),
+        EMBLA_ERR_RANGE);
     assert_error_has("validation batch 2 is out of range: there are 2 batches (8 tokens are");
-    assert_ok(embla_corpus_validation(c, 6, 1, 1, a, b, NULL));
-    assert_status(embla_corpus_validation(c, 7, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
-    assert_ok(embla_corpus_validation(c, 0, 1, 6, a, b, &used));
-    assert_status(embla_corpus_validation(c, INT64_MAX, 1, 1, a, b, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = 6, .batch = 1, .length = 1, .validation = true}, a, b,
+        NULL));
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 7, .batch = 1, .length = 1, .validation = true}, a,
+            b, NULL),
+        EMBLA_ERR_RANGE);
+    assert_ok(embla_corpus_batch(
+        c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 6, .validation = true}, a, b,
+        &used));
+    assert_status(
+        embla_corpus_batch(
+            c,
+            &(embla_corpus_request){.step = INT64_MAX, .batch = 1, .length = 1, .validation = true},
+            a, b, NULL),
+        EMBLA_ERR_ARGUMENT);
     embla_corpus_free(c);
     c = open_string("abcdefghij", NULL); /* 0.1: one token, and nothing comes after it */
-    assert_status(embla_corpus_validation(c, 0, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 1, .validation = true}, a,
+            b, NULL),
+        EMBLA_ERR_RANGE);
     assert_error_has("there are 0 batches (1 tokens are");
-    assert_status(embla_corpus_validation(c, 0, 1, 2, a, b, NULL), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 2, .validation = true}, a,
+            b, NULL),
+        EMBLA_ERR_RANGE);
     embla_corpus_free(c);
     c = open_string("abcdefghij", &as_stream);
-    assert_status(embla_corpus_validation(c, 0, 1, 1, a, b, NULL), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 1, .validation = true}, a,
+            b, NULL),
+        EMBLA_ERR_RANGE);
     assert_error_has("there are 0 batches (0 tokens are");
     embla_corpus_free(c);
 }
@@ -358,10 +415,14 @@ static void split_of(uint64_t seed, bool in_order, int *kept)
     int64_t n = 0;
     embla_corpus *c = numbered(seed, 0.1, in_order);
     for (int s = 0; s < TRAIN; s++) {
-        assert_ok(embla_corpus_batch(c, s, 1, 5, a, b, NULL));
+        assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = s, .batch = 1, .length = 5},
+                                     a, b, NULL));
         seen[number_in(a)]++;
     }
-    for (; embla_corpus_validation(c, n, B, 5, a, b, &used) == EMBLA_OK; n++) {
+    for (; embla_corpus_batch(
+               c, &(embla_corpus_request){.step = n, .batch = B, .length = 5, .validation = true},
+               a, b, &used) == EMBLA_OK;
+         n++) {
         assert_int_equal(used, 4);
         for (int i = 0; i < B && n * B + i < MANY - TRAIN; i++) {
             kept[n * B + i] = number_in(a + i * 4);
@@ -387,7 +448,11 @@ static void documents_for_validation_are_drawn_and_the_same_for_all_seeds(void *
     split_of(1, true, one);
     for (int i = 0; i < 100; i++) assert_int_equal(one[i], 900 + i);
     embla_corpus *c = numbered(1, 0, false);
-    assert_status(embla_corpus_validation(c, 0, 1, 4, one, two, NULL), EMBLA_ERR_RANGE);
+    assert_status(
+        embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 4, .validation = true}, one,
+            two, NULL),
+        EMBLA_ERR_RANGE);
     assert_error_has("0 documents are for validation");
     embla_corpus_free(c);
 }
@@ -413,17 +478,17 @@ static void characters_are_numbered_in_order_of_code(void **state)
     assert_batch(c, 0, 6, "z\xf0\x9f\x98\x80\xc3\xa9z\n\xe2\x82\xac",
                  "\xf0\x9f\x98\x80\xc3\xa9z\n\xe2\x82\xac"
                  "a");
-    assert_ok(embla_corpus_encode(c, "a\xf0\x9f\x98\x80z\xc3\xa9", 8, 3, tokens, &count));
+    assert_ok(embla_corpus_tokenize(c, "a\xf0\x9f\x98\x80z\xc3\xa9", 8, 3, tokens, &count));
     assert_int_equal(count, 4);
     assert_int_equal(tokens[0], 1);
     assert_int_equal(tokens[1], 5);
     assert_int_equal(tokens[2], 2);
     assert_int_equal(tokens[3], 7);
-    assert_ok(embla_corpus_encode(c, NULL, 0, 0, NULL, &count));
+    assert_ok(embla_corpus_tokenize(c, NULL, 0, 0, NULL, &count));
     assert_int_equal(count, 0);
-    assert_ok(embla_corpus_encode(c, "za", 2, 0, NULL, &count));
+    assert_ok(embla_corpus_tokenize(c, "za", 2, 0, NULL, &count));
     assert_int_equal(count, 2);
-    assert_ok(embla_corpus_encode(c, "\n", 1, 8, tokens, &count));
+    assert_ok(embla_corpus_tokenize(c, "\n", 1, 8, tokens, &count));
     assert_int_equal(count, 1);
     assert_int_equal(tokens[0], 0);
     assert_int_equal(tokens[1], 5);
@@ -436,21 +501,22 @@ static void encode_names_what_it_cannot(void **state)
     int32_t tokens[4] = {7, 7, 7, 7};
     embla_corpus *c = open_string("abc\n", &as_lines);
     (void)state;
-    assert_status(embla_corpus_encode(c, "ab\xc3\xa9", 4, 4, tokens, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_corpus_tokenize(c, "ab\xc3\xa9", 4, 4, tokens, &count),
+                  EMBLA_ERR_NOT_FOUND);
     assert_error_has("U+00E9 '\xc3\xa9' at byte 2 is not among the 3 characters");
-    assert_status(embla_corpus_encode(c, "a\n", 2, 4, tokens, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_corpus_tokenize(c, "a\n", 2, 4, tokens, &count), EMBLA_ERR_NOT_FOUND);
     assert_error_has("U+000A '' at byte 1");
-    assert_status(embla_corpus_encode(c, "d", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_corpus_encode(c, "A", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
-    assert_status(embla_corpus_encode(c, "ab\xc3", 3, 4, tokens, &count), EMBLA_ERR_FORMAT);
+    assert_status(embla_corpus_tokenize(c, "d", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_corpus_tokenize(c, "A", 1, 0, NULL, &count), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_corpus_tokenize(c, "ab\xc3", 3, 4, tokens, &count), EMBLA_ERR_FORMAT);
     assert_error_has("not valid UTF-8: byte 2 of 3 is 0xc3");
-    assert_status(embla_corpus_encode(NULL, "a", 1, 4, tokens, &count), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_corpus_encode(c, NULL, 1, 0, NULL, &count), EMBLA_ERR_ARGUMENT);
-    assert_error_has("embla_corpus_encode: text is NULL");
-    assert_status(embla_corpus_encode(c, "a", 1, 4, NULL, &count), EMBLA_ERR_ARGUMENT);
-    assert_error_has("embla_corpus_encode: tokens is NULL");
-    assert_status(embla_corpus_encode(c, "a", 1, 4, tokens, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("embla_corpus_encode: count is NULL");
+    assert_status(embla_corpus_tokenize(NULL, "a", 1, 4, tokens, &count), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_corpus_tokenize(c, NULL, 1, 0, NULL, &count), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_corpus_tokenize: text is NULL");
+    assert_status(embla_corpus_tokenize(c, "a", 1, 4, NULL, &count), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_corpus_tokenize: tokens is NULL");
+    assert_status(embla_corpus_tokenize(c, "a", 1, 4, tokens, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_corpus_tokenize: count is NULL");
     assert_int_equal(count, 99);
     for (int i = 0; i < 4; i++) assert_int_equal(tokens[i], 7);
     embla_corpus_free(c);
@@ -469,12 +535,13 @@ static void bytes_are_256_tokens_and_a_bos_with_documents(void **state)
     assert_int_equal(embla_corpus_vocab(c), 256);
     assert_int_equal(embla_corpus_tokens(c), 9);
     assert_int_equal(embla_corpus_bos(c), -1);
-    assert_ok(embla_corpus_batch(c, 0, 1, 8, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 8}, a,
+                                 b, NULL));
     for (int i = 0; i < 8; i++) {
         assert_int_equal(a[i], (unsigned char)text[i]);
         assert_int_equal(b[i], (unsigned char)text[i + 1]);
     }
-    assert_ok(embla_corpus_encode(c, text, 3, 8, a, &count));
+    assert_ok(embla_corpus_tokenize(c, text, 3, 8, a, &count));
     assert_int_equal(count, 3);
     assert_int_equal(a[1], 255);
     assert_int_equal(embla_corpus_word(c, 255, &length)[0], '\xff');
@@ -489,11 +556,13 @@ static void bytes_are_256_tokens_and_a_bos_with_documents(void **state)
     assert_int_equal(embla_corpus_bos(c), 256);
     assert_int_equal(embla_corpus_documents(c), 2);
     assert_int_equal(embla_corpus_tokens(c), 2 + 4 + 2);
-    assert_ok(embla_corpus_batch(c, 0, 1, 3, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 3}, a,
+                                 b, NULL));
     assert_int_equal(a[0], 256);
     assert_int_equal(a[2], 255);
     assert_int_equal(b[2], 256);
-    assert_ok(embla_corpus_batch(c, 1, 1, 5, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 1, .batch = 1, .length = 5}, a,
+                                 b, NULL));
     assert_int_equal(a[1], 128);
     assert_int_equal(a[3], 0);
     assert_int_equal(b[4], 256);
@@ -532,7 +601,9 @@ static void many_characters_take_wider_tokens(void **state)
         assert_int_equal(c->width, cases[k].width);
         assert_int_equal(embla_corpus_vocab(c), n + cases[k].documents);
         size_t first = cases[k].documents;
-        assert_ok(embla_corpus_batch(c, 0, 1, n - 1 + 2 * first, a, b, NULL));
+        assert_ok(embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = n - 1 + 2 * first}, a, b,
+            NULL));
         for (size_t i = 0; i + 1 < n; i++) {
             assert_int_equal(a[first + i], i);
             assert_int_equal(b[first + i], i + 1);
@@ -706,9 +777,10 @@ static void tokens_of_llmc_are_read(void **state)
         assert_int_equal(embla_corpus_vocab(c), 59 * 59 * by + 1);
         assert_int_equal(embla_corpus_bos(c), -1);
         assert_null(embla_corpus_word(c, 0, NULL));
-        assert_status(embla_corpus_encode(c, "a", 1, 64, a, &count), EMBLA_ERR_UNSUPPORTED);
+        assert_status(embla_corpus_tokenize(c, "a", 1, 64, a, &count), EMBLA_ERR_UNSUPPORTED);
         assert_error_has("is a file of tokens");
-        assert_ok(embla_corpus_batch(c, 0, 1, 59, a, b, NULL));
+        assert_ok(embla_corpus_batch(
+            c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 59}, a, b, NULL));
         for (int i = 0; i < 59; i++) {
             assert_int_equal(a[i], i * i * by);
             assert_int_equal(b[i], (i + 1) * (i + 1) * by);
@@ -795,14 +867,16 @@ static void tokens_of_npy_are_read(void **state)
     (void)state;
     assert_ok(open_bytes(f, npy_file("<u2", "(4,)", two, 8, f), &as_tokens, &c));
     assert_int_equal(embla_corpus_vocab(c), 65536);
-    assert_ok(embla_corpus_batch(c, 0, 1, 3, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 3}, a,
+                                 b, NULL));
     assert_int_equal(a[1], 65535);
     assert_int_equal(b[2], 4);
     embla_corpus_free(c);
     for (int i = 0; i < 2; i++) {
         assert_ok(open_bytes(f, npy_file(i ? "<u4" : "<i4", "(4,)", four, 16, f), &as_tokens, &c));
         assert_int_equal(embla_corpus_vocab(c), 70001);
-        assert_ok(embla_corpus_batch(c, 0, 1, 3, a, b, NULL));
+        assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 3},
+                                     a, b, NULL));
         assert_memory_equal(a, four, 12);
         assert_memory_equal(b, four + 1, 12);
         embla_corpus_free(c);
@@ -831,14 +905,19 @@ static void a_file_of_tokens_that_changes_is_noticed(void **state)
     assert_ok(embla_corpus_open(s.path, &as_tokens, &c));
     int fd = open(s.path, O_RDWR);
     assert_int_equal(pwrite(fd, "\xff\xff", 2, HEAD + 20), 2); /* token 10: above all that were */
-    assert_ok(embla_corpus_batch(c, 0, 1, 9, a, b, &used));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 9}, a,
+                                 b, &used));
     assert_int_equal(used, 9);
-    assert_status(embla_corpus_batch(c, 0, 1, 10, a, b, &used), EMBLA_ERR_IO);
+    assert_status(embla_corpus_batch(
+                      c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 10}, a, b, &used),
+                  EMBLA_ERR_IO);
     assert_error_has(
         "was changed while it was open: it has token 65535, but the highest was 24367");
     assert_int_equal(used, 9);
     assert_int_equal(ftruncate(fd, HEAD + 100), 0);
-    assert_status(embla_corpus_batch(c, 0, 1, 9, a, b, &used), EMBLA_ERR_IO);
+    assert_status(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 9},
+                                     a, b, &used),
+                  EMBLA_ERR_IO);
     assert_error_has("was truncated while it was open");
     embla_corpus_free(c);
     assert_int_equal(close(fd), 0);
@@ -867,26 +946,82 @@ static void arguments_that_cannot_be_are_refused(void **state)
     o.validation = NAN;
     assert_status(embla_corpus_open("x", &o, &c), EMBLA_ERR_ARGUMENT);
     for (int call = 0; call < 2; call++) {
-        embla_status (*f)(const embla_corpus *, int64_t, size_t, size_t, int32_t *, int32_t *,
-                          size_t *) = call ? embla_corpus_validation : embla_corpus_batch;
-        assert_status(f(NULL, 0, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_error_has("a batch: corpus is NULL");
-        assert_status(f(open, 0, 1, 1, NULL, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, 0, 1, 1, a, NULL, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, -1, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(
+                NULL,
+                &(embla_corpus_request){.step = 0, .batch = 1, .length = 1, .validation = call}, a,
+                b, &used),
+            EMBLA_ERR_ARGUMENT);
+        assert_error_has("embla_corpus_batch: corpus is NULL");
+        assert_status(
+            embla_corpus_batch(
+                open,
+                &(embla_corpus_request){.step = 0, .batch = 1, .length = 1, .validation = call},
+                NULL, b, &used),
+            EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(
+                open,
+                &(embla_corpus_request){.step = 0, .batch = 1, .length = 1, .validation = call}, a,
+                NULL, &used),
+            EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(
+                open,
+                &(embla_corpus_request){.step = -1, .batch = 1, .length = 1, .validation = call}, a,
+                b, &used),
+            EMBLA_ERR_ARGUMENT);
         assert_error_has(call ? "the validation batch is -1; it must be 0 or greater"
                               : "step is -1; it must be 0 or greater");
-        assert_status(f(open, 0, 0, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(
+                open,
+                &(embla_corpus_request){.step = 0, .batch = 0, .length = 1, .validation = call}, a,
+                b, &used),
+            EMBLA_ERR_ARGUMENT);
         assert_error_has("a batch of 0 sequences of 1 tokens");
-        assert_status(f(open, 0, 1, 0, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, 0, (size_t)1 << 31, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, 0, 1 << 30, SIZE_MAX, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, 0, 2, (size_t)1 << 61, a, b, &used), EMBLA_ERR_ARGUMENT);
-        assert_status(f(open, INT64_MAX, 2, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(
+                open,
+                &(embla_corpus_request){.step = 0, .batch = 1, .length = 0, .validation = call}, a,
+                b, &used),
+            EMBLA_ERR_ARGUMENT);
+        assert_status(embla_corpus_batch(
+                          open,
+                          &(embla_corpus_request){
+                              .step = 0, .batch = (size_t)1 << 31, .length = 1, .validation = call},
+                          a, b, &used),
+                      EMBLA_ERR_ARGUMENT);
+        assert_status(embla_corpus_batch(
+                          open,
+                          &(embla_corpus_request){
+                              .step = 0, .batch = 1 << 30, .length = SIZE_MAX, .validation = call},
+                          a, b, &used),
+                      EMBLA_ERR_ARGUMENT);
+        assert_status(embla_corpus_batch(
+                          open,
+                          &(embla_corpus_request){
+                              .step = 0, .batch = 2, .length = (size_t)1 << 61, .validation = call},
+                          a, b, &used),
+                      EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(open,
+                               &(embla_corpus_request){
+                                   .step = INT64_MAX, .batch = 2, .length = 1, .validation = call},
+                               a, b, &used),
+            EMBLA_ERR_ARGUMENT);
         assert_error_has("9223372036854775807 with 2 sequences each");
-        assert_status(f(open, INT64_MAX, 1, 1, a, b, &used), EMBLA_ERR_ARGUMENT);
+        assert_status(
+            embla_corpus_batch(open,
+                               &(embla_corpus_request){
+                                   .step = INT64_MAX, .batch = 1, .length = 1, .validation = call},
+                               a, b, &used),
+            EMBLA_ERR_ARGUMENT);
     }
-    assert_status(embla_corpus_batch(open, 0, 1, 6, a, b, &used), EMBLA_ERR_SHAPE);
+    assert_status(embla_corpus_batch(open,
+                                     &(embla_corpus_request){.step = 0, .batch = 1, .length = 6}, a,
+                                     b, &used),
+                  EMBLA_ERR_SHAPE);
     for (int i = 0; i < 4; i++) assert_int_equal(a[i] + b[i], 14);
     assert_int_equal(used, 77);
     assert_null(c);
@@ -902,7 +1037,9 @@ static embla_status open_and_ask(const char *path, const embla_corpus_options *o
     embla_corpus *c = NULL;
     embla_status status = embla_corpus_open(path, options, &c);
     if (status != EMBLA_OK) assert_null(c);
-    if (status == EMBLA_OK) status = embla_corpus_batch(c, 0, 2, 2, a, b, NULL);
+    if (status == EMBLA_OK)
+        status = embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 2, .length = 2},
+                                    a, b, NULL);
     embla_corpus_free(c);
     return status;
 }
@@ -971,7 +1108,9 @@ static void *ask(void *context)
     asker *k = context;
     for (int i = 0; i < 50; i++) {
         int step = (k->first + i * 7) % 50;
-        if (embla_corpus_batch(k->corpus, step, 2, 4, k->a[step], k->b[step], NULL) != EMBLA_OK)
+        if (embla_corpus_batch(k->corpus,
+                               &(embla_corpus_request){.step = step, .batch = 2, .length = 4},
+                               k->a[step], k->b[step], NULL) != EMBLA_OK)
             k->failed = true;
     }
     return NULL;
@@ -1026,7 +1165,8 @@ static void names_have_27_tokens(void **state)
     for (int i = 0; i < 26; i++) assert_int_equal(embla_corpus_word(c, i, NULL)[0], 'a' + i);
     assert_batch(c, 0, 16, "|emmaaaaaaaaaaaa", "emma|___________");
     for (int64_t step = 0; step < 32033; step++) {
-        assert_ok(embla_corpus_batch(c, step, 1, 16, a, b, &used));
+        assert_ok(embla_corpus_batch(
+            c, &(embla_corpus_request){.step = step, .batch = 1, .length = 16}, a, b, &used));
         assert_int_equal(b[used - 1], 26);
         all += used;
         if (used > longest) longest = used;
@@ -1046,7 +1186,10 @@ static void tinyshakespeare_has_65_characters(void **state)
     assert_int_equal(embla_corpus_tokens(c), 1115394);
     assert_int_equal(embla_corpus_vocab(c), 65);
     assert_int_equal(c->train, 1003854); /* nanoGPT's split: 111,540 for validation */
-    for (; embla_corpus_validation(c, n, 12, 64, a, b, NULL) == EMBLA_OK; n++) {
+    for (; embla_corpus_batch(
+               c, &(embla_corpus_request){.step = n, .batch = 12, .length = 64, .validation = true},
+               a, b, NULL) == EMBLA_OK;
+         n++) {
         if (n == 0) assert_string_equal(spelled(c, a, 10), "?\n\nGREMIO:");
         for (int i = 0; i < 12 * 64; i++) targets += b[i] != EMBLA_TARGET_IGNORE;
     }

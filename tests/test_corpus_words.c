@@ -12,7 +12,7 @@
 static embla_corpus *open_words(const char *text, int64_t words, bool documents)
 {
     const embla_corpus_options options = {.kind = EMBLA_CORPUS_WORDS,
-                                          .words = words,
+                                          .max_words = words,
                                           .documents = documents,
                                           .validation = -1,
                                           .in_order = true};
@@ -89,7 +89,8 @@ static void the_most_frequent_words_come_first_and_ties_in_order_of_bytes(void *
     assert_null(embla_corpus_word(c, -1, NULL));
     assert_int_equal(embla_corpus_unknown(c, &unknown), 4);
     assert_int_equal(unknown, 1);
-    assert_ok(embla_corpus_batch(c, 0, 1, 8, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 8}, a,
+                                 b, NULL));
     assert_memory_equal(a, tokens, 8 * sizeof *a);
     assert_memory_equal(b, tokens + 1, 8 * sizeof *b);
     embla_corpus_free(c);
@@ -118,10 +119,12 @@ static void lines_of_words_are_documents(void **state)
     assert_int_equal(embla_corpus_vocab(c), 4);
     assert_int_equal(embla_corpus_bos(c), 3);
     assert_int_equal(embla_corpus_tokens(c), 6);
-    assert_ok(embla_corpus_batch(c, 0, 1, 3, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 3}, a,
+                                 b, NULL));
     assert_memory_equal(a, first, sizeof first);
     assert_int_equal(b[2], 3);
-    assert_ok(embla_corpus_batch(c, 1, 1, 3, a, b, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 1, .batch = 1, .length = 3}, a,
+                                 b, NULL));
     assert_memory_equal(a, second, sizeof second);
     embla_corpus_free(c);
 }
@@ -132,10 +135,10 @@ static void a_text_is_encoded_as_the_corpus_was(void **state)
     int32_t tokens[4] = {9, 9, 9, 9};
     size_t count = 0;
     (void)state;
-    assert_ok(embla_corpus_encode(c, "c zebra\nb, b", 12, 3, tokens, &count));
+    assert_ok(embla_corpus_tokenize(c, "c zebra\nb, b", 12, 3, tokens, &count));
     assert_int_equal(count, 6);
     assert_true(tokens[0] == 2 && tokens[1] == 4 && tokens[2] == 3 && tokens[3] == 9);
-    assert_ok(embla_corpus_encode(c, NULL, 0, 0, NULL, &count));
+    assert_ok(embla_corpus_tokenize(c, NULL, 0, 0, NULL, &count));
     assert_int_equal(count, 0);
     embla_corpus_free(c);
 }
@@ -195,9 +198,9 @@ static void refused(const char *text, size_t size, const embla_corpus_options *o
 static void texts_without_words_are_refused(void **state)
 {
     const embla_corpus_options words = {.kind = EMBLA_CORPUS_WORDS, .validation = -1};
-    const embla_corpus_options wrong = {.kind = EMBLA_CORPUS_WORDS, .words = -1};
-    const embla_corpus_options more = {.kind = EMBLA_CORPUS_WORDS, .words = (1 << 22) + 1};
-    const embla_corpus_options no_words = {.words = 5};
+    const embla_corpus_options wrong = {.kind = EMBLA_CORPUS_WORDS, .max_words = -1};
+    const embla_corpus_options more = {.kind = EMBLA_CORPUS_WORDS, .max_words = (1 << 22) + 1};
+    const embla_corpus_options no_words = {.max_words = 5};
     (void)state;
     refused(" \t ", 3, &words, EMBLA_ERR_FORMAT, "lines without words");
     refused("one\xff", 4, &words, EMBLA_ERR_FORMAT, "byte 3 is 0xff");
@@ -236,7 +239,7 @@ static void every_allocation_may_fail(void **state)
     char text[40000];
     size_t at = 0, live = embla_mem_live(), failed = 0;
     scratch s;
-    const embla_corpus_options options = {.kind = EMBLA_CORPUS_WORDS, .words = 50};
+    const embla_corpus_options options = {.kind = EMBLA_CORPUS_WORDS, .max_words = 50};
     (void)state;
     for (int i = 0; i < 5000; i++) at += (size_t)snprintf(text + at, sizeof text - at, "w%d ", i);
     scratch_new(&s);

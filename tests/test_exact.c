@@ -10,6 +10,7 @@
 
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "cluster/comm.h"
 #include "cluster/exact.h"
 
 enum { COUNT = 1000, TERMS = 24 }; /* sums (the last block is not full), and numbers in each */

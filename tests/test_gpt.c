@@ -134,15 +134,22 @@ static embla_gpt *model_of(const embla_gpt_shape *shape, embla_gpt_precision pre
 static double loss_of(embla_gpt *gpt, const batch *b)
 {
     embla_loss_report report;
-    assert_ok(embla_gpt_loss(gpt, b->tokens, b->targets, b->batch, b->length, NULL, &report));
+    assert_ok(embla_gpt_loss(
+        gpt,
+        &(embla_gpt_batch){
+            .tokens = b->tokens, .targets = b->targets, .batch = b->batch, .length = b->length},
+        NULL, &report));
     return report.loss;
 }
 
 static double learn(embla_gpt *gpt, const batch *b, const embla_gpt_options *options)
 {
     embla_loss_report report;
-    assert_ok(
-        embla_gpt_backward(gpt, b->tokens, b->targets, b->batch, b->length, options, &report));
+    assert_ok(embla_gpt_backward(
+        gpt,
+        &(embla_gpt_batch){
+            .tokens = b->tokens, .targets = b->targets, .batch = b->batch, .length = b->length},
+        options, &report));
     return report.loss;
 }
 
@@ -169,7 +176,7 @@ enum { NO_LAYER = 99 };
 static void plain_norm(const embla_gpt *gpt, size_t layer, const char *name, const double *x,
                        double *out)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const embla_gpt_shape *s = &gpt->shape;
     char gain_name[32], bias_name[32];
     (void)snprintf(gain_name, sizeof gain_name, "%s.gain", name);
     (void)snprintf(bias_name, sizeof bias_name, "%s.bias", name);
@@ -250,7 +257,7 @@ static void plain_attend(const embla_gpt_shape *s, const double *q, row *k, row 
 
 static void plain_layer(const embla_gpt *gpt, size_t layer, row *x, size_t length)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const embla_gpt_shape *s = &gpt->shape;
     static row q[MOST], k[MOST], v[MOST];
     size_t kv = s->dim / s->heads * s->kv_heads;
     row h, a, up, gate = {0};
@@ -279,7 +286,7 @@ static void plain_layer(const embla_gpt *gpt, size_t layer, row *x, size_t lengt
 
 static double plain_surprise(const embla_gpt *gpt, const double *x, int32_t target)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const embla_gpt_shape *s = &gpt->shape;
     const double *head = values_of(gpt, NO_LAYER, s->untied ? "lm_head" : "wte");
     double sum = 0, wanted = 0;
     for (size_t v = 0; v < (size_t)s->vocab; v++) {
@@ -294,7 +301,7 @@ static double plain_surprise(const embla_gpt *gpt, const double *x, int32_t targ
 /* The mean loss; hidden gets the vectors before the head. */
 static double plain_loss(const embla_gpt *gpt, const batch *b, row *hidden)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const embla_gpt_shape *s = &gpt->shape;
     const double *wte = values_of(gpt, NO_LAYER, "wte"), *wpe = values_of(gpt, NO_LAYER, "wpe");
     static row x[MOST];
     double loss = 0, counted = 0;
@@ -354,7 +361,7 @@ static void the_loss_is_that_of_plain_loops(void **state)
 static double slope(embla_gpt *gpt, const batch *b, const embla_gpt_options *options, double *at)
 {
     const double step = 1e-5, was = *at;
-    bool drops = embla_gpt_describe(gpt)->dropout > 0;
+    bool drops = gpt->shape.dropout > 0;
     *at = was + step;
     double above = drops ? learn(gpt, b, options) : loss_of(gpt, b);
     *at = was - step;
@@ -550,7 +557,9 @@ static double learn_with(embla_gpt *gpt, int threads, const int32_t *tokens, voi
     embla_gpt_options options = {.threads = threads, .seed = 3};
     embla_loss_report report;
     embla_gpt_zero_gradients(gpt);
-    assert_ok(embla_gpt_backward(gpt, tokens, tokens + 1, 6, 64, &options, &report));
+    assert_ok(embla_gpt_backward(
+        gpt, &(embla_gpt_batch){.tokens = tokens, .targets = tokens + 1, .batch = 6, .length = 64},
+        &options, &report));
     memcpy(out, gpt->gradients, gpt->numbers * gpt->real);
     return report.loss;
 }
@@ -607,8 +616,12 @@ static void bf16_is_near_f32(void **state)
     for (size_t i = 0; i < COUNT_OF(tokens); i++) tokens[i] = (int32_t)check_below(&seed, 301);
     assert_ok(embla_gpt_new(&shape, 1, 0, &gpt));
     assert_ok(embla_gpt_reserve(gpt, 6, 64));
-    assert_ok(embla_gpt_backward(gpt, tokens, tokens + 1, 6, 64, &options, &narrow));
-    assert_ok(embla_gpt_loss(gpt, tokens, tokens + 1, 6, 64, NULL, &full));
+    assert_ok(embla_gpt_backward(
+        gpt, &(embla_gpt_batch){.tokens = tokens, .targets = tokens + 1, .batch = 6, .length = 64},
+        &options, &narrow));
+    assert_ok(embla_gpt_loss(
+        gpt, &(embla_gpt_batch){.tokens = tokens, .targets = tokens + 1, .batch = 6, .length = 64},
+        NULL, &full));
     assert_near(narrow.loss, full.loss, 0.02);
     embla_gpt_free(gpt);
 }
@@ -645,7 +658,9 @@ static void microgpt_learns_a_batch_by_heart(void **state)
     int steps = 0;
     for (; steps < 300 && report.loss >= 0.1; steps++) {
         embla_gpt_zero_gradients(gpt);
-        assert_ok(embla_gpt_backward(gpt, tokens, targets, 1, 8, NULL, &report));
+        assert_ok(embla_gpt_backward(
+            gpt, &(embla_gpt_batch){.tokens = tokens, .targets = targets, .batch = 1, .length = 8},
+            NULL, &report));
         if (steps == 0) assert_near(report.loss, log(27), 0.5);
         for (size_t n = 0; n < count; n++)
             assert_ok(embla_optim_step(optims[n], preset.rate, tensor_at(gpt, n).gradient));
@@ -701,19 +716,18 @@ static void what_cannot_be_is_refused(void **state)
     embla_loss_report report = {.loss = 77};
     (void)state;
     assert_ok(embla_gpt_new(shape, 1, 0, &gpt));
-#define REFUSED(gpt, tokens, targets, batch, length, options, status, text)                        \
+#define REFUSED(gpt, x, y, b, t, options, status, text)                                            \
     do {                                                                                           \
-        assert_status(embla_gpt_backward(gpt, tokens, targets, batch, length, options, &report),   \
-                      status);                                                                     \
+        const embla_gpt_batch batch = {.tokens = x, .targets = y, .batch = b, .length = t};        \
+        assert_status(embla_gpt_backward(gpt, &batch, options, &report), status);                  \
         assert_error_has(text);                                                                    \
-        assert_status(embla_gpt_loss(gpt, tokens, targets, batch, length, options, &report),       \
-                      status);                                                                     \
+        assert_status(embla_gpt_loss(gpt, &batch, options, &report), status);                      \
         assert_true(report.loss == 77);                                                            \
     } while (0)
     const int32_t *x = b.tokens, *y = b.targets;
-    REFUSED(NULL, x, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "the model is NULL");
-    REFUSED(gpt, NULL, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "tokens are NULL");
-    REFUSED(gpt, x, NULL, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "targets are NULL");
+    REFUSED(NULL, x, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "gpt is NULL");
+    REFUSED(gpt, NULL, y, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "tokens of the batch are NULL");
+    REFUSED(gpt, x, NULL, 1, 1, NULL, EMBLA_ERR_ARGUMENT, "targets of the batch are NULL");
     REFUSED(gpt, x, y, 1, 1, NULL, EMBLA_ERR_SHAPE, "memory for only 0 tokens");
     assert_null(embla_gpt_hidden(gpt));
     assert_null(embla_gpt_hidden(NULL));
@@ -745,12 +759,16 @@ static void what_cannot_be_is_refused(void **state)
     for (size_t i = 0; i < gpt->numbers; i++)
         assert_true(((float *)(void *)gpt->gradients)[i] == 0);
     b.targets[4] = EMBLA_TARGET_IGNORE;
-    assert_ok(embla_gpt_backward(gpt, x, y, 1, 5, NULL, NULL));
+    assert_ok(embla_gpt_backward(
+        gpt, &(embla_gpt_batch){.tokens = x, .targets = y, .batch = 1, .length = 5}, NULL, NULL));
     assert_non_null(embla_gpt_hidden(gpt));
     embla_gpt_free(gpt);
     o = (embla_gpt_options){.compute = EMBLA_BF16};
     gpt = model_of(shape, EMBLA_GPT_F64, 1);
-    assert_status(embla_gpt_loss(gpt, x, y, 1, 5, &o, NULL), EMBLA_ERR_UNSUPPORTED);
+    assert_status(
+        embla_gpt_loss(gpt, &(embla_gpt_batch){.tokens = x, .targets = y, .batch = 1, .length = 5},
+                       &o, NULL),
+        EMBLA_ERR_UNSUPPORTED);
     assert_error_has("f64 numbers does not compute in bf16");
     embla_gpt_free(gpt);
 }
@@ -763,7 +781,11 @@ static void with_nothing_counted_nothing_is_learnt(void **state)
         batch b = batch_of(&variants[0].shape, 1, 1);
         embla_loss_report report;
         for (size_t i = 0; i < b.length; i++) b.targets[i] = EMBLA_TARGET_IGNORE;
-        assert_ok(embla_gpt_backward(gpt, b.tokens, b.targets, 1, b.length, NULL, &report));
+        assert_ok(embla_gpt_backward(
+            gpt,
+            &(embla_gpt_batch){
+                .tokens = b.tokens, .targets = b.targets, .batch = 1, .length = b.length},
+            NULL, &report));
         assert_true(report.loss == 0 && report.counted == 0);
         assert_int_equal(report.ignored, b.length);
         for (size_t i = 0; i < gpt->numbers; i++)
@@ -789,8 +811,11 @@ static void every_allocation_may_fail(void **state)
         for (size_t at = 1;; at++) {
             embla_loss_report report = {.loss = 77};
             embla_mem_fail(at, false);
-            embla_status status =
-                embla_gpt_backward(gpt, b.tokens, b.targets, b.batch, b.length, NULL, &report);
+            embla_status status = embla_gpt_backward(
+                gpt,
+                &(embla_gpt_batch){
+                    .tokens = b.tokens, .targets = b.targets, .batch = b.batch, .length = b.length},
+                NULL, &report);
             embla_mem_fail(0, false);
             assert_int_equal(embla_mem_live(), live);
             if (status == EMBLA_OK) break;

@@ -14,6 +14,7 @@
 #include "embla_train.h"
 #include "files/io.h"
 #include "files/json.h"
+#include "model/gpt.h"
 
 /* ---- models ---- */
 
@@ -98,7 +99,7 @@ static void assert_same_shape(const embla_gpt_shape *a, const embla_gpt_shape *b
 
 static void assert_same_model(const embla_gpt *a, const embla_gpt *b)
 {
-    assert_same_shape(embla_gpt_describe(a), embla_gpt_describe(b));
+    assert_same_shape(&a->shape, &b->shape);
     assert_int_equal(embla_gpt_tensor_count(a), embla_gpt_tensor_count(b));
     for (size_t i = 0; i < embla_gpt_tensor_count(a); i++) {
         embla_gpt_tensor x, y;
@@ -406,14 +407,16 @@ static void hidden_of(embla_gpt *gpt, float *out)
     static const int32_t tokens[] = {3, 1, 4, 1, 5, 9, 2, 6};
     embla_loss_report report;
     assert_ok(embla_gpt_reserve(gpt, 1, 8));
-    assert_ok(embla_gpt_loss(gpt, tokens, tokens, 1, 8, NULL, &report));
-    memcpy(out, embla_gpt_hidden(gpt), 8 * embla_gpt_describe(gpt)->dim * sizeof(float));
+    assert_ok(embla_gpt_loss(
+        gpt, &(embla_gpt_batch){.tokens = tokens, .targets = tokens, .batch = 1, .length = 8}, NULL,
+        &report));
+    memcpy(out, embla_gpt_hidden(gpt), 8 * gpt->shape.dim * sizeof(float));
 }
 
 /* Logits of all tokens after the last of hidden (8 x dim). */
 static void logits_of(embla_gpt *gpt, const float *hidden, double *out)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(gpt);
+    const embla_gpt_shape *s = &gpt->shape;
     const float *head = values_of(gpt, s->untied ? "lm_head" : "wte"), *last = hidden + 7 * s->dim;
     for (int64_t v = 0; v < s->vocab; v++) {
         out[v] = 0;
@@ -462,7 +465,7 @@ static void interleaved_heads_are_saved_in_the_order_of_llama(void **state)
     hidden_of(gpt, before);
     assert_ok(embla_gpt_save(gpt, place.folder, NULL));
     embla_gpt *back = reopened();
-    assert_int_equal(embla_gpt_describe(back)->rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT);
+    assert_int_equal(back->shape.rope_order, EMBLA_ROPE_ORDER_HALF_SPLIT);
     const float *a = values_of(gpt, "layer1.attn.k"), *b = values_of(back, "layer1.attn.k");
     assert_memory_equal(b, a, 16 * sizeof(float));
     assert_memory_equal(b + 16, a + 32, 16 * sizeof(float));
@@ -684,7 +687,7 @@ static void a_head_that_is_stored_twice_is_tied(void **state)
     embla_gpt_free(back);
     b->list[b->count - 1].values[7] += 1; /* they differ after all */
     back = bag_open(b);
-    assert_true(embla_gpt_describe(back)->untied);
+    assert_true(back->shape.untied);
     embla_gpt_free(back);
     embla_gpt_free(gpt);
     bag_free(b);
@@ -702,10 +705,10 @@ static void keys_that_are_missing_have_their_defaults(void **state)
     set(b, "activation_function", NULL);
     set(b, "resid_pdrop", "0.1");
     embla_gpt *gpt = bag_open(b);
-    assert_int_equal(embla_gpt_describe(gpt)->hidden, 48);
-    assert_true(embla_gpt_describe(gpt)->norm_epsilon == 1e-5);
-    assert_int_equal(embla_gpt_describe(gpt)->activation, EMBLA_ACTIVATION_GELU);
-    assert_true(embla_gpt_describe(gpt)->dropout == 0.1);
+    assert_int_equal(gpt->shape.hidden, 48);
+    assert_true(gpt->shape.norm_epsilon == 1e-5);
+    assert_int_equal(gpt->shape.activation, EMBLA_ACTIVATION_GELU);
+    assert_true(gpt->shape.dropout == 0.1);
     embla_gpt_free(gpt);
     bag_free(b);
     s = llama_like();
@@ -718,13 +721,13 @@ static void keys_that_are_missing_have_their_defaults(void **state)
     set(b, "head_dim", NULL);
     set(b, "rope_scaling", "{\"rope_type\": \"default\"}");
     gpt = bag_open(b);
-    assert_int_equal(embla_gpt_describe(gpt)->kv_heads, 4);
-    assert_true(embla_gpt_describe(gpt)->norm_epsilon == 1e-6);
-    assert_true(embla_gpt_describe(gpt)->rope_theta == 10000);
+    assert_int_equal(gpt->shape.kv_heads, 4);
+    assert_true(gpt->shape.norm_epsilon == 1e-6);
+    assert_true(gpt->shape.rope_theta == 10000);
     embla_gpt_free(gpt);
     set(b, "rope_scaling", "null,\n  \"rope_parameters\": {\"rope_theta\": 77.5}");
     gpt = bag_open(b);
-    assert_true(embla_gpt_describe(gpt)->rope_theta == 77.5);
+    assert_true(gpt->shape.rope_theta == 77.5);
     embla_gpt_free(gpt);
     bag_free(b);
 }
@@ -972,7 +975,7 @@ static void what_is_no_model_is_refused(void **state)
     assert_error_has("open the model's folder");
     cp = opened("a.safetensors");
     assert_status(embla_gpt_open(NULL, &out), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the checkpoint is NULL");
+    assert_error_has("embla_gpt_open: checkpoint is NULL");
     assert_status(embla_gpt_open(cp, NULL), EMBLA_ERR_ARGUMENT);
     embla_checkpoint_free(cp);
     assert_null(out);
@@ -1029,7 +1032,7 @@ static void llmc_is_opened(void **state)
         scratch_write(scratch_path(&place, "m.bin"), t.bytes, t.used);
         free(t.bytes);
         assert_ok(open_model("m.bin", &gpt));
-        const embla_gpt_shape *s = embla_gpt_describe(gpt);
+        const embla_gpt_shape *s = &gpt->shape;
         assert_int_equal(s->vocab, N); /* padding is left out */
         assert_int_equal(s->positions, P);
         assert_int_equal(s->hidden, 4 * D);
@@ -1075,7 +1078,7 @@ static void llama2c_is_opened(void **state)
         scratch_write(scratch_path(&place, "m.bin"), t.bytes, t.used);
         free(t.bytes);
         assert_ok(open_model("m.bin", &gpt));
-        const embla_gpt_shape *s = embla_gpt_describe(gpt);
+        const embla_gpt_shape *s = &gpt->shape;
         assert_int_equal(s->vocab, N);
         assert_int_equal(s->kv_heads, 2);
         assert_int_equal(s->positions, P);
@@ -1285,7 +1288,7 @@ static void the_folder_is_made_where_it_is_missing(void **state)
                   EMBLA_ERR_NOT_FOUND);
     assert_status(embla_gpt_save(gpt, "", NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_save(gpt, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the folder is NULL");
+    assert_error_has("embla_gpt_save: folder is NULL");
     assert_status(embla_gpt_save(NULL, folder, NULL), EMBLA_ERR_ARGUMENT);
     assert_int_equal(unlink(scratch_path(&place, "new/config.json")), 0);
     assert_int_equal(unlink(scratch_path(&place, "new/model.safetensors")), 0);

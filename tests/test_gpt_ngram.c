@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "files/io.h"
 #include "model/gpt.h"
+#include "model/gpt_ngram.h"
 
 enum { BATCH = 3, LENGTH = 9, TOKENS = BATCH * LENGTH, VOCAB = 11, DIM = 12 };
 
@@ -63,7 +64,11 @@ static embla_gpt *model_of(const embla_gpt_shape *shape)
 static double loss_of(embla_gpt *gpt, const batch *b)
 {
     embla_loss_report report;
-    assert_ok(embla_gpt_loss(gpt, b->tokens, b->targets, BATCH, LENGTH, NULL, &report));
+    assert_ok(embla_gpt_loss(
+        gpt,
+        &(embla_gpt_batch){
+            .tokens = b->tokens, .targets = b->targets, .batch = BATCH, .length = LENGTH},
+        NULL, &report));
     return report.loss;
 }
 
@@ -72,7 +77,11 @@ static double learn(embla_gpt *gpt, const batch *b, int threads)
     const embla_gpt_options options = {.threads = threads};
     embla_loss_report report;
     embla_gpt_zero_gradients(gpt);
-    assert_ok(embla_gpt_backward(gpt, b->tokens, b->targets, BATCH, LENGTH, &options, &report));
+    assert_ok(embla_gpt_backward(
+        gpt,
+        &(embla_gpt_batch){
+            .tokens = b->tokens, .targets = b->targets, .batch = BATCH, .length = LENGTH},
+        &options, &report));
     return report.loss;
 }
 
@@ -376,7 +385,11 @@ static void gradients_of_rows_are_not_added_up(void **state)
     assert_memory_equal(x.rows, y.rows, x.count * sizeof *x.rows);
     assert_memory_equal(x.gradients, y.gradients, x.count * 5 * sizeof(float));
     float one = x.gradients[0];
-    assert_ok(embla_gpt_backward(gpt, c.tokens, c.targets, BATCH, LENGTH, &twice, &report));
+    assert_ok(embla_gpt_backward(
+        gpt,
+        &(embla_gpt_batch){
+            .tokens = c.tokens, .targets = c.targets, .batch = BATCH, .length = LENGTH},
+        &twice, &report));
     assert_true(learned_of(gpt).gradients[0] == 2 * one);
     assert_status(embla_gpt_ngram_gradients(gpt, NULL, &l.gradients, &l.count), EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_ngram_gradients(gpt, &l.rows, NULL, &l.count), EMBLA_ERR_ARGUMENT);
@@ -441,7 +454,9 @@ static void bits_of_a_large_batch_do_not_depend_on_threads(void **state)
         assert_ok(embla_gpt_reserve(gpt, B, T));
         assert_ok(
             embla_gpt_ngram_prefetch(gpt, tokens, B, T, &(embla_gpt_options){.threads = threads}));
-        assert_ok(embla_gpt_backward(gpt, tokens, targets, B, T, &options, NULL));
+        assert_ok(embla_gpt_backward(
+            gpt, &(embla_gpt_batch){.tokens = tokens, .targets = targets, .batch = B, .length = T},
+            &options, NULL));
         learned l = learned_of(gpt);
         uint64_t sum = 0;
         for (size_t i = 0; i < l.count * 8; i++) sum = sum * 31 + check_bits_of(l.gradients[i]);
@@ -724,8 +739,7 @@ static void it_is_saved_and_opened(void **state)
         embla_gpt *gpt = model_of(&s);
         assert_ok(embla_gpt_save(gpt, place.folder, NULL));
         embla_gpt *back = opened(&place);
-        const embla_gpt_ngram *x = &embla_gpt_describe(gpt)->ngram,
-                              *y = &embla_gpt_describe(back)->ngram;
+        const embla_gpt_ngram *x = &gpt->shape.ngram, *y = &back->shape.ngram;
         assert_int_equal(x->rows, y->rows);
         assert_int_equal(x->heads, y->heads);
         assert_int_equal(x->orders, y->orders);
@@ -821,7 +835,10 @@ static void a_decoder_says_the_same(void **state)
             embla_gpt *gpt = model_of(&s);
             for (size_t i = 0; i < LONG; i++) tokens[i] = (int32_t)check_below(&seed, VOCAB);
             assert_ok(embla_gpt_reserve(gpt, 1, LONG));
-            assert_ok(embla_gpt_loss(gpt, tokens, tokens, 1, LONG, NULL, NULL));
+            assert_ok(embla_gpt_loss(
+                gpt,
+                &(embla_gpt_batch){.tokens = tokens, .targets = tokens, .batch = 1, .length = LONG},
+                NULL, NULL));
             const float *want = embla_gpt_hidden(gpt);
             assert_ok(embla_decoder_new(gpt, LONG, &d));
             for (int again = 0; again < 2; again++) {

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cluster/cluster_plan.h"
+#include "cluster/comm.h"
 #include "embla_cluster.h"
 
 enum { FLAT = EMBLA_PLAN_EXCHANGE_FLAT, TWO = EMBLA_PLAN_EXCHANGE_TWO_LEVEL };
@@ -35,7 +36,7 @@ static const embla_plan_options engram = {.rows = 384006168,
                                           .scale_bytes = 8,
                                           .frozen = true,
                                           .tokens = 8192,
-                                          .per_token = 48,
+                                          .rows_per_token = 48,
                                           .unique = 0.5,
                                           .out_bytes = 256};
 
@@ -78,7 +79,7 @@ static void the_model_gives_the_published_table(void **state)
         assert_digits(ms * (flat->numbers.seconds + flat->rows.seconds), table[i].net,
                       table[i].net < 10 ? 0.01 : 0.1);
         assert_digits(ms * (flat->gather.seconds + flat->expand.seconds), table[i].mem,
-                      o.tokens == 65536 && o.per_token == 48 ? 0.1 : 0.01);
+                      o.tokens == 65536 && o.rows_per_token == 48 ? 0.1 : 0.01);
         assert_digits(ms * flat->latency, table[i].flat, table[i].flat_unit);
         assert_digits(ms * two->latency, table[i].two, table[i].two_unit);
         assert_digits(tokens / flat->overlapped, table[i].flat_speed, table[i].speed_unit[0]);
@@ -279,17 +280,17 @@ static void the_number_of_hosts_is_the_smallest_that_fits(void **state)
         o.hosts = 0;
         o.machine.memory = INT64_C(100000000000);
         embla_plan_report plan = plan_of(o);
-        assert_true(plan.least_hosts > 1);
-        assert_int_equal(plan.hosts, plan.least_hosts);
+        assert_true(plan.min_hosts > 1);
+        assert_int_equal(plan.hosts, plan.min_hosts);
         assert_true(plan.host_bytes <= o.machine.memory);
         assert_int_equal(plan.host_bytes, plan.host_rows + plan.host_state + plan.host_buffers);
         assert_true(plan.host_rows * plan.hosts >= 1000000000 * INT64_C(512));
-        o.hosts = plan.least_hosts - 1;
+        o.hosts = plan.min_hosts - 1;
         assert_int_equal(plan_of(o).verdict, EMBLA_PLAN_VERDICT_MEMORY);
     }
     o.machine.memory = 1000;
     o.hosts = 0;
-    assert_int_equal(plan_of(o).least_hosts, 0);
+    assert_int_equal(plan_of(o).min_hosts, 0);
     assert_int_equal(plan_of(o).verdict, EMBLA_PLAN_VERDICT_MEMORY);
 }
 
@@ -315,8 +316,8 @@ static void sizes_that_are_missing_or_too_large_are_refused(void **state)
         {.rows = INT64_C(1) << 40, .dim = (size_t)1 << 20, .tokens = 1},
         {.rows = 4, .dim = 4},
         {.rows = 4, .dim = 4, .tokens = INT64_MAX},
-        {.rows = 4, .dim = 4, .tokens = 1 << 20, .per_token = 1 << 20},
-        {.rows = 4, .dim = 4, .tokens = 1, .per_token = -1},
+        {.rows = 4, .dim = 4, .tokens = 1 << 20, .rows_per_token = 1 << 20},
+        {.rows = 4, .dim = 4, .tokens = 1, .rows_per_token = -1},
         {.rows = 4, .dim = 4, .tokens = 1, .hosts = 65537},
         {.rows = 4, .dim = 4, .tokens = 1, .hosts = 65536, .ranks_per_host = 2},
         {.rows = 4, .dim = 4, .tokens = 1, .hosts = 32, .buckets = 16},
@@ -359,7 +360,7 @@ static void the_load_of_owners_is_even_at_64_ranks(void **state)
             embla_simulation found;
             assert_ok(embla_plan_simulate(&o, NULL, &ranks, 1, &found));
             assert_int_equal(found.senders, 64);
-            assert_true(found.max_load >= 1.0 && found.max_load <= 1.15);
+            assert_true(found.load_max >= 1.0 && found.load_max <= 1.15);
             embla_plan_options planned = o;
             planned.hosts = 64;
             embla_plan_report plan = plan_of(planned);
@@ -384,11 +385,11 @@ static void a_trace_is_counted_exactly(void **state)
     assert_int_equal(found[0].ranks, 2);
     assert_int_equal(found[0].senders, 2);
     assert_near(found[0].unique, 4.0 / 8, 1e-12);
-    assert_near(found[0].max_load, 3.0 / 2, 1e-12); /* row 0 at rank 0; rows 1, 9, 3 at rank 1 */
+    assert_near(found[0].load_max, 3.0 / 2, 1e-12); /* row 0 at rank 0; rows 1, 9, 3 at rank 1 */
     assert_near(found[0].message_max, 2.0, 0);
     assert_near(found[0].empty, 0.5, 0); /* rank 1 asks rank 0 for nothing */
     assert_int_equal(found[1].senders, 1);
-    assert_near(found[1].max_load, 1.0, 0);
+    assert_near(found[1].load_max, 1.0, 0);
     assert_near(found[1].unique, 3.0 / 4, 1e-12);
 }
 
@@ -421,14 +422,14 @@ static void all_ranks_at_one_row_are_all_load_at_one_owner(void **state)
     (void)state;
     for (size_t i = 0; i < RANKS * TOKENS; i++) trace[i] = 777;
     assert_ok(embla_plan_simulate(&o, &from, &ranks, 1, &found));
-    assert_near(found.max_load, 64.0, 0);
+    assert_near(found.load_max, 64.0, 0);
     assert_near(found.unique, 1.0 / TOKENS, 1e-12);
 }
 
 static void many_ranks_are_simulated_by_some_of_them(void **state)
 {
     const embla_plan_options o = {.rows = 1000000, .dim = 64, .tokens = 1024, .zipf = 1};
-    const embla_simulation_options from = {.most = 1 << 18};
+    const embla_simulation_options from = {.max_rows = 1 << 18};
     const int64_t ranks[] = {1, 256, 16384, 65536};
     embla_simulation found[4], again[4];
     (void)state;
@@ -454,7 +455,7 @@ static void simulations_that_are_impossible_are_refused(void **state)
     from.trace = trace + 3;
     from.count = 1;
     assert_status(embla_plan_simulate(&o, &from, ranks, 1, &found), EMBLA_ERR_SHAPE);
-    from = (embla_simulation_options){.most = 1};
+    from = (embla_simulation_options){.max_rows = 1};
     assert_status(embla_plan_simulate(&o, &from, ranks, 1, &found), EMBLA_ERR_ARGUMENT);
     assert_status(embla_plan_simulate(&o, NULL, ranks, 2, &found), EMBLA_ERR_ARGUMENT);
     assert_status(embla_plan_simulate(&o, NULL, ranks, 0, &found), EMBLA_ERR_ARGUMENT);

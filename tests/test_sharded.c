@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/mem.h"
+#include "cluster/comm.h"
 #include "cluster/sharded.h"
 #include "embla_cluster.h"
 #include "thread_comm.h"
@@ -93,7 +94,7 @@ static embla_status usual_buckets(const embla_comm *comm, void *context)
             &(embla_sharded_options){
                 .rows = wanted[i].rows, .dim = 1, .dtype = EMBLA_F32, .capacity = 1},
             &s));
-        must(embla_sharded_describe(s)->buckets == wanted[i].buckets);
+        must(s->options.buckets == wanted[i].buckets);
         embla_sharded_free(s);
     }
     return EMBLA_OK;
@@ -253,6 +254,7 @@ static embla_status copy_out(embla_sharded *s, embla_optim *optim, trained *t)
 
 static embla_status trains(const embla_comm *comm, void *context)
 {
+    embla_sharded_sums got = {0};
     trained *t = context;
     size_t first = (size_t)comm->rank * SHARDS / (size_t)comm->size;
     size_t end = ((size_t)comm->rank + 1) * SHARDS / (size_t)comm->size;
@@ -271,16 +273,17 @@ static embla_status trains(const embla_comm *comm, void *context)
     EMBLA_TRY(embla_optim_new(embla_sharded_table(s), &t->optim, &optim));
     for (int step = 0; step < STEPS; step++) {
         int64_t all[BATCH];
-        const int64_t *rows = all + first * PER_SHARD, *owned;
-        const float *sums;
-        size_t n;
+        const int64_t *rows = all + first * PER_SHARD;
         batch_of(step, all);
         EMBLA_TRY(embla_sharded_lookup(s, rows, count, vectors));
         for (size_t i = 0; i < count; i++)
             gradient_of(vectors + i * DIM, first * PER_SHARD + i, vectors + i * DIM);
-        EMBLA_TRY(
-            embla_sharded_sum(s, rows, count, lengths, end - first, vectors, &owned, &sums, &n));
-        EMBLA_TRY(embla_optim_step_rows(optim, 0.1, owned, n, sums));
+        EMBLA_TRY(embla_sharded_sum(
+            s,
+            &(embla_sharded_batch){
+                .rows = rows, .count = count, .lengths = lengths, .micro_batches = end - first},
+            vectors, &got));
+        EMBLA_TRY(embla_optim_step_rows(optim, 0.1, got.rows, got.count, got.sums));
         EMBLA_TRY(embla_sharded_publish(s));
     }
     EMBLA_TRY(embla_optim_catch_up(optim, NULL, 0));
@@ -374,6 +377,7 @@ static void test_training(void **state)
 
 static embla_status one_is_wrong(const embla_comm *comm, void *context)
 {
+    embla_sharded_sums got = {0};
     const embla_sharded_options *o = context;
     embla_sharded *s;
     float out[2 * DIM];
@@ -390,11 +394,8 @@ static embla_status one_is_wrong(const embla_comm *comm, void *context)
     rows[1] = 6; /* the next call works on all ranks */
     EMBLA_TRY(embla_sharded_lookup(s, rows, 2, out));
     /* a sum with a wrong row fails on all */
-    const int64_t *owned;
-    const float *sums;
-    size_t n;
     rows[1] = comm->rank == 1 ? -1 : 6;
-    status = embla_sharded_sum(s, rows, 2, NULL, 0, out, &owned, &sums, &n);
+    status = embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = 2}, out, &got);
     must(status == EMBLA_ERR_RANGE);
     if (comm->rank != 1) must(strstr(embla_error(), "rank 1 failed"));
     embla_sharded_free(s);
@@ -413,6 +414,7 @@ static void test_one_is_wrong(void **state)
 
 static void test_refused(void **state)
 {
+    embla_sharded_sums got = {0};
     (void)state;
     const embla_comm *self = embla_comm_self();
     const embla_sharded_options good = {
@@ -445,12 +447,14 @@ static void test_refused(void **state)
     assert_ok(embla_sharded_lookup_start(s, rows, 2));
     assert_status(embla_sharded_lookup_start(s, rows, 2), EMBLA_ERR_BUSY);
     assert_ok(embla_sharded_lookup_finish(s, out));
-    const int64_t *owned;
-    const float *sums;
-    size_t n, lengths[2] = {1, 2};
-    assert_status(embla_sharded_sum(s, rows, 2, lengths, 2, out, &owned, &sums, &n),
-                  EMBLA_ERR_SHAPE);
-    assert_error_has("the lengths of 2 shards sum to 3, but there are 2 rows");
+    size_t lengths[2] = {1, 2};
+    assert_status(
+        embla_sharded_sum(s,
+                          &(embla_sharded_batch){
+                              .rows = rows, .count = 2, .lengths = lengths, .micro_batches = 2},
+                          out, &got),
+        EMBLA_ERR_SHAPE);
+    assert_error_has("the lengths of 2 micro-batches sum to 3, but there are 2 rows");
     embla_table *other;
     assert_ok(embla_table_new(EMBLA_F32, ROWS, DIM + 1, NULL, &other));
     assert_status(embla_sharded_fill(s, other), EMBLA_ERR_SHAPE);
@@ -462,6 +466,7 @@ static void test_refused(void **state)
 /* Every allocation fails once; nothing is left behind. */
 static void test_no_memory(void **state)
 {
+    embla_sharded_sums got = {0};
     (void)state;
     const embla_comm *self = embla_comm_self();
     for (int send = 0; send < 2; send++) {
@@ -473,13 +478,12 @@ static void test_no_memory(void **state)
             embla_sharded *s = NULL;
             float vectors[4 * DIM] = {0};
             const int64_t rows[4] = {1, 2, 1, 999}, *owned;
-            const float *sums;
-            size_t count;
             embla_mem_fail(n, false);
             status = embla_sharded_new(self, &o, &s);
             if (status == EMBLA_OK) status = embla_sharded_lookup(s, rows, 4, vectors);
             if (status == EMBLA_OK)
-                status = embla_sharded_sum(s, rows, 4, NULL, 0, vectors, &owned, &sums, &count);
+                status = embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = 4},
+                                           vectors, &got);
             embla_mem_fail(0, false);
             if (status != EMBLA_OK) assert_int_equal(status, EMBLA_ERR_MEMORY);
             embla_sharded_free(s);
@@ -493,16 +497,17 @@ static void test_no_memory(void **state)
  * the next sum works. *context is the number of the allocation that fails; 0 when none is left. */
 static embla_status one_has_no_memory(const embla_comm *comm, void *context)
 {
-    size_t *failing = context, n;
+    embla_sharded_sums got = {0};
+    size_t *failing = context;
     const embla_sharded_options o = {.rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 8};
     const int64_t rows[4] = {1, 2, 1, 999}, *owned;
     float gradients[4 * DIM] = {0};
-    const float *sums;
     embla_sharded *s;
     EMBLA_TRY(embla_sharded_new(comm, &o, &s));
     if (comm->rank == 0) embla_mem_fail(*failing, false);
     EMBLA_TRY(embla_comm_agree(comm, EMBLA_OK, "all begin"));
-    embla_status status = embla_sharded_sum(s, rows, 4, NULL, 0, gradients, &owned, &sums, &n);
+    embla_status status =
+        embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = 4}, gradients, &got);
     if (status != EMBLA_OK)
         must(status == EMBLA_ERR_MEMORY &&
              (strstr(embla_error(), "no memory for") || strstr(embla_error(), " failed: ")));
@@ -512,7 +517,8 @@ static embla_status one_has_no_memory(const embla_comm *comm, void *context)
         if (status == EMBLA_OK) *failing = 0;
     }
     EMBLA_TRY(embla_comm_agree(comm, EMBLA_OK, "memory is there again"));
-    EMBLA_TRY(embla_sharded_sum(s, rows, 4, NULL, 0, gradients, &owned, &sums, &n));
+    EMBLA_TRY(
+        embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = 4}, gradients, &got));
     embla_sharded_free(s);
     return EMBLA_OK;
 }
@@ -534,15 +540,13 @@ static void test_one_has_no_memory(void **state)
 /* 2^31 + 5 rows: row numbers pass 32 bits. Memory is taken only where rows are written. */
 static embla_status giant(const embla_comm *comm, void *context)
 {
+    embla_sharded_sums got = {0};
     enum { D = 16 };
     const int64_t total = ((int64_t)1 << 31) + 5;
     embla_sharded *s;
     embla_optim *optim;
     float out[5 * D], gradients[5 * D];
     int64_t rows[5];
-    const int64_t *owned;
-    const float *sums;
-    size_t n;
     (void)context;
     for (int i = 0; i < 5; i++) rows[i] = total - 1 - i;
     for (size_t i = 0; i < 5 * D; i++) gradients[i] = (float)(comm->rank + 1);
@@ -552,8 +556,9 @@ static embla_status giant(const embla_comm *comm, void *context)
             .rows = total, .dim = D, .dtype = EMBLA_F32, .capacity = 5, .send = true},
         &s));
     EMBLA_TRY(embla_optim_new(embla_sharded_table(s), &(embla_optim_options){0}, &optim));
-    EMBLA_TRY(embla_sharded_sum(s, rows, 5, NULL, 0, gradients, &owned, &sums, &n));
-    EMBLA_TRY(embla_optim_step_rows(optim, 1.0, owned, n, sums));
+    EMBLA_TRY(
+        embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = 5}, gradients, &got));
+    EMBLA_TRY(embla_optim_step_rows(optim, 1.0, got.rows, got.count, got.sums));
     EMBLA_TRY(embla_sharded_publish(s));
     EMBLA_TRY(embla_sharded_lookup(s, rows, 5, out));
     float sum = -(float)(comm->size * (comm->size + 1) / 2);

@@ -52,12 +52,11 @@ static embla_status counted_poll(void *owner, void *request, bool wait, bool *do
 
 static embla_status everything_waits(const embla_comm *comm, void *context)
 {
+    embla_sharded_sums got = {0};
     const bool *send = context;
     const int64_t rows[COUNT] = {1, 2, 3, 1, 999, 500}, *owned;
     const int32_t targets[COUNT] = {0};
     float out[COUNT * DIM], again[COUNT * DIM];
-    const float *sums;
-    size_t n;
     embla_comm ours = *comm;
     embla_sharded *s;
     embla_table *whole;
@@ -68,7 +67,7 @@ static embla_status everything_waits(const embla_comm *comm, void *context)
     EMBLA_TRY(embla_sharded_lookup(s, rows, COUNT, again));
     EMBLA_TRY(embla_sharded_lookup_start(s, rows, COUNT));
     busy(embla_sharded_lookup_start(s, rows, COUNT));
-    busy(embla_sharded_sum(s, rows, COUNT, NULL, 0, again, &owned, &sums, &n));
+    busy(embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = COUNT}, again, &got));
     busy(embla_sharded_loss(s, again, targets, COUNT, NULL, 0, NULL, NULL, NULL, NULL));
     busy(embla_sharded_save(s, NULL, "/nonexistent/folder", 1));
     busy(embla_sharded_load(s, NULL, "/nonexistent/folder", NULL));
@@ -78,7 +77,8 @@ static embla_status everything_waits(const embla_comm *comm, void *context)
     busy(embla_sharded_publish(s));
     EMBLA_TRY(embla_sharded_lookup_finish(s, out));
     must(memcmp(out, again, sizeof out) == 0);
-    EMBLA_TRY(embla_sharded_sum(s, rows, COUNT, NULL, 0, again, &owned, &sums, &n));
+    EMBLA_TRY(
+        embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = COUNT}, again, &got));
     /* whoever frees the table ends the lookup: nobody writes to its memory afterwards */
     EMBLA_TRY(embla_sharded_lookup_start(s, rows, COUNT));
     EMBLA_TRY(embla_sharded_lookup_poll(s));

@@ -48,18 +48,18 @@ static void close_both(handles *h)
 /* Rank 0 has the whole batch: the number of ranks does not matter. */
 static embla_status make_steps(const embla_comm *comm, handles *h, int64_t from, int count)
 {
+    embla_sharded_sums got = {0};
     for (int64_t step = from; step < from + count; step++) {
         int64_t rows[BATCH];
         float gradients[BATCH * DIM];
-        const int64_t *owned;
-        const float *sums;
-        size_t n, mine = comm->rank == 0 ? BATCH : 0;
+        size_t mine = comm->rank == 0 ? BATCH : 0;
         uint64_t random = (uint64_t)step;
         for (size_t i = 0; i < BATCH; i++) rows[i] = (int64_t)(check_next(&random) % ROWS);
         for (size_t i = 0; i < BATCH * DIM; i++)
             gradients[i] = (float)(check_next(&random) % 100) * 0.01f;
-        EMBLA_TRY(embla_sharded_sum(h->s, rows, mine, NULL, 0, gradients, &owned, &sums, &n));
-        EMBLA_TRY(embla_optim_step_rows(h->optim, 0.05, owned, n, sums));
+        EMBLA_TRY(embla_sharded_sum(h->s, &(embla_sharded_batch){.rows = rows, .count = mine},
+                                    gradients, &got));
+        EMBLA_TRY(embla_optim_step_rows(h->optim, 0.05, got.rows, got.count, got.sums));
         EMBLA_TRY(embla_sharded_publish(h->s));
     }
     return EMBLA_OK;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "cluster/sharded.h"
 #include "embla_cluster.h"
 #include "engine.h"
 #include "thread_comm.h"

@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "team_job.h"
 
+#include "cluster/comm.h"
 #include "cluster/team_slices.h"
 #include "corpus/corpus.h"
 #include "files/map.h"
@@ -68,7 +69,7 @@ static void one_shard_is_the_training_without_ranks(void **unused)
         embla_corpus *corpus = corpus_of(&variants[i]);
         job j = job_of(&variants[i], corpus), plain = j;
         plain.alone = true;
-        j.team.shards = 1;
+        j.team.micro_batches = 1;
         run_job(&j, 1);
         run_job(&plain, 1);
         same(&j.found[0], &plain.found[0]);
@@ -157,15 +158,16 @@ static void the_file_says_how_batches_were_cut(void **unused)
     j.save = scratch_path(&s, "x.safetensors");
     run_job(&j, 2);
     assert_ok(embla_team_describe_saved(j.save, &saved));
-    assert_int_equal(saved.shards, SHARDS);
+    assert_int_equal(saved.micro_batches, SHARDS);
     assert_false(saved.fast);
     j.load = j.save;
     j.save = NULL;
-    j.team.shards = 4;
+    j.team.micro_batches = 4;
     thread_comm_try(2, run_rank, &j, results);
-    assert_non_null(strstr(results[0].sentence, "the saved training run has shards 5, but this one "
-                                                "has 4"));
-    j.team = (embla_team_options){.shards = SHARDS, .fast = true};
+    assert_non_null(strstr(results[0].sentence,
+                           "the saved training run has micro_batches 5, but this one "
+                           "has 4"));
+    j.team = (embla_team_options){.micro_batches = SHARDS, .fast = true};
     thread_comm_try(1, run_rank, &j, results);
     assert_non_null(strstr(results[0].sentence, "has fast 0, but this one has 1"));
     embla_corpus_free(corpus);
@@ -186,7 +188,7 @@ static void a_divided_table_gives_the_bits_of_a_whole_one(void **unused)
     run_job(&j, 2);
     const outcome wanted = j.found[0];
     for (int size = 1; size <= SHARDS; size++) {
-        j.team.sharded = true;
+        j.team.shard_ngrams = true;
         j.model = parts.folder;
         j.send = size % 2 == 0;
         j.threads = 1 + size % 2;
@@ -211,12 +213,12 @@ static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
     (void)snprintf(again, sizeof again, "%s", scratch_path(&s, "again.safetensors"));
     embla_corpus *corpus = corpus_of(&variants[3]);
     job whole = job_of(&variants[3], corpus);
-    whole.team.sharded = true;
+    whole.team.shard_ngrams = true;
     whole.model = first.folder;
     run_job(&whole, 3);
     for (int size = 1; size <= 4; size++) {
         job begin = job_of(&variants[3], corpus), end;
-        begin.team.sharded = true;
+        begin.team.shard_ngrams = true;
         end = begin;
         begin.until = STEPS / 2;
         begin.save = half; /* the second time there are rows of this step already */
@@ -235,9 +237,9 @@ static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
     other.load = half;
     thread_comm_try(2, run_rank, &other, results);
     assert_non_null(
-        strstr(results[0].sentence, "the saved training run has sharded 1, but this one has 0"));
+        strstr(results[0].sentence, "the saved training run has shard_ngrams 1, but this one has 0"));
     other = job_of(&variants[0], corpus);
-    other.team.sharded = true;
+    other.team.shard_ngrams = true;
     thread_comm_try(2, run_rank, &other, results);
     assert_non_null(strstr(results[1].sentence, "the model has no n-gram table"));
     embla_corpus_free(corpus);
@@ -289,12 +291,12 @@ static void a_team_must_fit_the_batch(void **unused)
     (void)unused;
     embla_corpus *corpus = corpus_of(&variants[0]);
     job j = job_of(&variants[0], corpus);
-    j.team.shards = 8;
-    refused(&j, 2, 1, EMBLA_ERR_ARGUMENT, "8 shards, but a batch has only 7 sequences");
-    j.team.shards = 2;
-    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "3 ranks, but a batch of 7 sequences has only 2 shards");
-    j.team.shards = 0; /* the default: one for each sequence */
-    refused(&j, 8, 0, EMBLA_ERR_ARGUMENT, "8 ranks, but a batch of 7 sequences has only 7 shards");
+    j.team.micro_batches = 8;
+    refused(&j, 2, 1, EMBLA_ERR_ARGUMENT, "8 micro-batches, but a batch has only 7 sequences");
+    j.team.micro_batches = 2;
+    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "3 ranks, but a batch of 7 sequences has only 2 micro-batches");
+    j.team.micro_batches = 0; /* the default: one for each sequence */
+    refused(&j, 8, 0, EMBLA_ERR_ARGUMENT, "8 ranks, but a batch of 7 sequences has only 7 micro-batches");
     run_job(&j, 7);
     j.team.reserved[2] = 1;
     refused(&j, 1, 0, EMBLA_ERR_UNSUPPORTED, "a reserved field is not 0");
@@ -307,16 +309,18 @@ static void what_cannot_join_is_refused(void **unused)
     embla_corpus *corpus = corpus_of(&variants[0]);
     embla_gpt *gpt = NULL;
     embla_train *train = NULL;
+    embla_team_options joined;
     embla_gpt_shape shape = variants[0].shape;
     shape.vocab = embla_corpus_vocab(corpus);
     assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
     assert_ok(embla_train_new(gpt, corpus, &variants[0].options, &train));
-    assert_null(embla_train_team(train));
-    assert_null(embla_train_team(NULL));
+    assert_status(embla_train_describe_team(train, &joined), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_train_describe_team(NULL, &joined), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_join(NULL, embla_comm_self(), NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_train_join(train, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_train_join(train, embla_comm_self(), NULL));
-    assert_int_equal(embla_train_team(train)->shards, BATCH);
+    assert_ok(embla_train_describe_team(train, &joined));
+    assert_int_equal(joined.micro_batches, BATCH);
     assert_status(embla_train_join(train, embla_comm_self(), NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("has joined 1 ranks already");
     embla_train_free(train);
@@ -347,7 +351,7 @@ static void check_join_without_memory(const embla_team_options *team)
         embla_mem_fail(0, false);
         if (status == EMBLA_OK) break;
         assert_status(status, EMBLA_ERR_MEMORY);
-        assert_null(embla_train_team(train));
+        assert_null(train->shared);
         assert_int_equal(embla_mem_live(), live);
         failed++;
     }
@@ -362,7 +366,7 @@ static void a_rank_without_memory_does_not_join(void **unused)
 {
     (void)unused;
     check_join_without_memory(NULL);
-    check_join_without_memory(&(embla_team_options){.sharded = true});
+    check_join_without_memory(&(embla_team_options){.shard_ngrams = true});
 }
 
 /* Each allocation of the first step fails once. The step is then made again, with the same bits. */
@@ -426,8 +430,8 @@ static void a_validation_that_fails_on_one_rank_fails_on_all(void **unused)
     j.change = lose_corpus;
     for (int how = 0; how < 4; how++) {
         if (how >= 2 && no_engine()) continue;
-        j.team.sharded = how % 2 > 0;
-        j.team.sharded_tokens = how >= 2;
+        j.team.shard_ngrams = how % 2 > 0;
+        j.team.shard_tokens = how >= 2;
         refused(&j, 3, 1, EMBLA_ERR_IO, "was changed while it was open");
         refused(&j, 3, 2, EMBLA_ERR_IO, "rank 1 failed");
     }
@@ -477,7 +481,7 @@ static void open_divided(const embla_corpus *corpus, embla_gpt **gpt, embla_trai
     shape.vocab = embla_corpus_vocab(corpus);
     assert_ok(embla_gpt_new(&shape, 1, 0.08, gpt));
     assert_ok(embla_train_new(*gpt, corpus, &variants[3].options, train));
-    assert_ok(embla_train_join(*train, &comm, &(embla_team_options){.sharded = true}));
+    assert_ok(embla_train_join(*train, &comm, &(embla_team_options){.shard_ngrams = true}));
 }
 
 static void a_step_that_changed_only_ngram_rows_is_not_saved(void **unused)

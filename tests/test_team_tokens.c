@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "cluster/comm.h"
 #include "files/io.h"
 #include "learn/scatter_sum.h"
 #include "model/gpt_pass.h"
@@ -29,8 +30,8 @@ static const variant *variant_at(size_t n)
 static job tokens_job(const variant *v, const embla_corpus *corpus)
 {
     job j = job_of(v, corpus);
-    j.team.sharded_tokens = true;
-    j.team.sharded = v->shape.ngram.rows > 0;
+    j.team.shard_tokens = true;
+    j.team.shard_ngrams = v->shape.ngram.rows > 0;
     return j;
 }
 
@@ -115,7 +116,7 @@ static void the_model_has_no_token_rows(void **unused)
     embla_decoder *decoder = NULL;
     embla_gpt_tensor tensor;
     const int32_t token = 1;
-    const embla_team_options team = {.sharded_tokens = true};
+    const embla_team_options team = {.shard_tokens = true};
     embla_gpt_shape shape = variants[0].shape;
     shape.vocab = embla_corpus_vocab(corpus);
     assert_ok(embla_gpt_new(&shape, 1, 0.08, &gpt));
@@ -123,13 +124,19 @@ static void the_model_has_no_token_rows(void **unused)
     int64_t parameters = embla_gpt_parameters(gpt);
     size_t numbers = gpt->numbers, rows = (size_t)shape.vocab * shape.dim;
     assert_ok(embla_train_join(train, embla_comm_self(), &team));
-    assert_true(embla_train_team(train)->sharded_tokens);
+    embla_team_options joined;
+    assert_ok(embla_train_describe_team(train, &joined));
+    assert_true(joined.shard_tokens);
     assert_true(gpt->numbers <= numbers - 2 * rows);
     assert_int_equal(embla_gpt_parameters(gpt), parameters);
     assert_null(embla_gpt_tokens(gpt));
     for (size_t i = 0; embla_gpt_tensor_at(gpt, i, &tensor) == EMBLA_OK; i++)
         assert_true(strcmp(tensor.name, "wte") != 0 && strcmp(tensor.name, "lm_head") != 0);
-    assert_status(embla_gpt_loss(gpt, &token, &token, 1, 1, NULL, NULL), EMBLA_ERR_UNSUPPORTED);
+    assert_status(
+        embla_gpt_loss(
+            gpt, &(embla_gpt_batch){.tokens = &token, .targets = &token, .batch = 1, .length = 1},
+            NULL, NULL),
+        EMBLA_ERR_UNSUPPORTED);
     assert_error_has("token rows of the model are kept by its training");
     assert_status(embla_decoder_new(gpt, 4, &decoder), EMBLA_ERR_UNSUPPORTED);
     assert_status(embla_gpt_save(gpt, scratch_path(&s, "x"), NULL), EMBLA_ERR_UNSUPPORTED);
@@ -195,12 +202,14 @@ static void two_halves_are_a_whole_pass(void **unused)
         assert_ok(embla_gpt_new(&shape, 1, 0.3, &halves));
         assert_ok(embla_gpt_reserve(whole, SEQUENCES, LENGTH));
         assert_ok(embla_gpt_reserve(halves, SEQUENCES, LENGTH));
-        assert_ok(embla_gpt_backward(whole, tokens, targets, SEQUENCES, LENGTH, &options, NULL));
-        const embla_gpt_given given = {.tokens = tokens,
-                                       .targets = targets,
-                                       .batch = SEQUENCES,
-                                       .length = LENGTH,
-                                       .rows = rows};
+        assert_ok(embla_gpt_backward(
+            whole,
+            &(embla_gpt_batch){
+                .tokens = tokens, .targets = targets, .batch = SEQUENCES, .length = LENGTH},
+            &options, NULL));
+        const embla_gpt_given given = {
+            .batch = {.tokens = tokens, .targets = targets, .batch = SEQUENCES, .length = LENGTH},
+            .rows = rows};
         const embla_head head = {.table = halves->head ? halves->head : halves->tokens};
         const embla_loss_gradients gradients = {
             .hidden = hidden, .table = embla_gpt_gradient(halves, embla_gpt_head_slot(halves))};
@@ -262,10 +271,10 @@ static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
     job j = job_of(&variants[3], corpus);
     j.load = scratch_path(&s, "half.safetensors");
     assert_ok(embla_team_describe_saved(j.load, &saved));
-    assert_true(saved.sharded_tokens && saved.sharded);
-    j.team.sharded = true;
+    assert_true(saved.shard_tokens && saved.shard_ngrams);
+    j.team.shard_ngrams = true;
     thread_comm_try(2, run_rank, &j, results);
-    assert_non_null(strstr(results[0].sentence, "the saved training run has sharded_tokens 1, but "
+    assert_non_null(strstr(results[0].sentence, "the saved training run has shard_tokens 1, but "
                                                 "this one has 0"));
     embla_corpus_free(corpus);
     (void)scratch_each(&s, remove_folder, ".safetensors.");
@@ -278,7 +287,7 @@ static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
 static void open_alone(const variant *v, const embla_corpus *corpus, embla_gpt **gpt,
                        embla_train **train)
 {
-    const embla_team_options team = {.sharded = true, .sharded_tokens = true};
+    const embla_team_options team = {.shard_ngrams = true, .shard_tokens = true};
     embla_gpt_shape shape = v->shape;
     shape.vocab = embla_corpus_vocab(corpus);
     assert_ok(embla_gpt_new(&shape, 1, 0.08, gpt));
@@ -368,7 +377,7 @@ static void what_cannot_be_divided_is_refused(void **unused)
     embla_gpt *gpt = NULL;
     embla_train *train = NULL;
     embla_gpt_shape shape = variants[1].shape;
-    const embla_team_options team = {.sharded_tokens = true};
+    const embla_team_options team = {.shard_tokens = true};
     j.before = draw_negatives;
     j.odd = 1;
     refused(&j, 2, 1, EMBLA_ERR_UNSUPPORTED, "not against 8 drawn ones");
@@ -399,7 +408,7 @@ static void a_failure_of_one_rank_is_one_of_all(void **unused)
     thread_result results[3];
     embla_corpus *corpus = corpus_of(&variants[3]); /* n-grams: it has two buffers for batches */
     job j = tokens_job(&variants[3], corpus);
-    j.team.sharded = false;
+    j.team.shard_ngrams = false;
     j.odd = 1;
     j.change = lose_batch;
     thread_comm_try(3, run_rank, &j, results);
@@ -416,7 +425,7 @@ static void a_rank_without_memory_changes_nothing(void **unused)
     const variant *v = &variants[0];
     embla_corpus *corpus = corpus_of(v);
     embla_gpt_shape shape = v->shape;
-    const embla_team_options team = {.sharded_tokens = true};
+    const embla_team_options team = {.shard_tokens = true};
     embla_checksum wanted = {0};
     size_t failed = 0;
     shape.vocab = embla_corpus_vocab(corpus);
@@ -431,7 +440,7 @@ static void a_rank_without_memory_changes_nothing(void **unused)
         embla_mem_fail(0, false);
         if (status != EMBLA_OK) {
             assert_status(status, EMBLA_ERR_MEMORY);
-            assert_null(embla_train_team(train));
+            assert_null(train->shared);
             assert_int_equal(embla_mem_live(), live);
             assert_non_null(embla_gpt_tokens(gpt));
             assert_ok(embla_train_join(train, embla_comm_self(), &team));

@@ -64,7 +64,7 @@ static void the_most_frequent_pair_is_merged_first(void **state)
 {
     /* in lines of one word: "lo" 5 times, "ow" 5, then "low" */
     trained w =
-        train("low\nlow\nlow\nlower\nlower\n", &(embla_tokenizer_train_options){.size = 259});
+        train("low\nlow\nlow\nlower\nlower\n", &(embla_tokenizer_train_options){.max_tokens = 259});
     const char *const pieces[] = {"low", "er"};
     (void)state;
     assert_string_equal(name(&w, 256), "lo"); /* of equal counts the lowest tokens */
@@ -76,7 +76,7 @@ static void the_most_frequent_pair_is_merged_first(void **state)
 
 static void every_byte_is_a_token(void **state)
 {
-    trained w = train("a b\n", &(embla_tokenizer_train_options){.size = 256});
+    trained w = train("a b\n", &(embla_tokenizer_train_options){.max_tokens = 256});
     const char *decoded = NULL;
     size_t length = 0;
     static const char text[] = "\xc3\xa9\xf0\x9f\x98\x80 x";
@@ -92,7 +92,7 @@ static void every_byte_is_a_token(void **state)
 static void a_run_of_one_letter_is_counted_as_the_reference_does(void **state)
 {
     /* "aaaa": three pairs, but two merges fit; then "aa" "aa" */
-    trained w = train("aaaa\naaaa\n", &(embla_tokenizer_train_options){.size = 258});
+    trained w = train("aaaa\naaaa\n", &(embla_tokenizer_train_options){.max_tokens = 258});
     const char *const pieces[] = {"aaaa", "a"};
     (void)state;
     assert_string_equal(name(&w, 256), "aa");
@@ -105,7 +105,7 @@ static void pairs_below_the_minimum_make_no_token(void **state)
 {
     embla_tokenizer_trained made;
     trained w = set_up("ab ab ab cd\n");
-    const embla_tokenizer_train_options options = {.size = 300, .min_count = 2};
+    const embla_tokenizer_train_options options = {.max_tokens = 300, .min_count = 2};
     (void)state;
     assert_ok(embla_tokenizer_train(w.text, w.out, &options, &made));
     assert_int_equal(made.tokens, 258); /* "ab" and, with the space, "\u0120ab" */
@@ -118,7 +118,7 @@ static void special_tokens_come_first(void **state)
 {
     static const char *const special[] = {"<|endoftext|>", "<pad>"};
     trained w = train("ab ab\n", &(embla_tokenizer_train_options){
-                                     .size = 259, .special = special, .special_count = 2});
+                                     .max_tokens = 259, .special = special, .special_count = 2});
     (void)state;
     assert_string_equal(name(&w, 0), "<|endoftext|>");
     assert_string_equal(name(&w, 1), "<pad>");
@@ -135,7 +135,7 @@ static void wordpiece_marks_what_continues_a_word(void **state)
 {
     trained w = train("hug hug hug pug pug HUG\n",
                       &(embla_tokenizer_train_options){
-                          .kind = EMBLA_TOKENIZER_WORDPIECE, .size = 9, .lowercase = true});
+                          .kind = EMBLA_TOKENIZER_WORDPIECE, .max_tokens = 9, .lowercase = true});
     const char *const pieces[] = {"hug", "p", "##ug", "[UNK]"};
     (void)state;
     assert_string_equal(name(&w, 0), "[UNK]");
@@ -151,7 +151,7 @@ static void words_are_ordered_by_frequency_then_bytes(void **state)
 {
     trained w =
         train("b a, c a! b a\n",
-              &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_WORDLEVEL, .size = 5});
+              &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_WORDLEVEL, .max_tokens = 5});
     const char *const wanted[] = {"[UNK]", "a", "b", "!", ","};
     (void)state;
     for (int32_t i = 0; i < 5; i++) assert_string_equal(name(&w, i), wanted[i]);
@@ -180,7 +180,7 @@ static void unigram_keeps_every_character_and_at_most_the_size(void **state)
     trained w = set_up("the cat sat on the mat; the hat\nthat cat chats at the mat\n"
                        "the hats sat at the cats\n");
     const embla_tokenizer_train_options options = {
-        .kind = EMBLA_TOKENIZER_UNIGRAM, .size = 16, .special = special, .special_count = 2};
+        .kind = EMBLA_TOKENIZER_UNIGRAM, .max_tokens = 16, .special = special, .special_count = 2};
     (void)state;
     assert_ok(embla_tokenizer_train(w.text, w.out, &options, &made));
     assert_int_equal(made.tokens, 16); /* 2 special ones, 11 characters with "▁", 3 strings */
@@ -208,8 +208,8 @@ static void unigram_learns_from_a_long_piece(void **state)
         used += often ? 3 : 1;
     }
     memcpy(text + used, "\n", 2);
-    trained w =
-        train(text, &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_UNIGRAM, .size = 12});
+    trained w = train(
+        text, &(embla_tokenizer_train_options){.kind = EMBLA_TOKENIZER_UNIGRAM, .max_tokens = 12});
     assert_true(strlen(name(&w, 1)) >= 3);
     assert_ok(embla_tokenize(w.e, text, used, NULL));
     assert_true(embla_tokenized_count(w.e) < used / 2);
@@ -224,9 +224,9 @@ static void every_kind_is_read_back(void **state)
     for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
         const char *decoded = NULL;
         size_t length = 0;
-        trained w = train(
-            "low lower lowest\nnew newer low\n",
-            &(embla_tokenizer_train_options){.kind = (embla_tokenizer_kind)kind, .size = 280});
+        trained w = train("low lower lowest\nnew newer low\n",
+                          &(embla_tokenizer_train_options){.kind = (embla_tokenizer_kind)kind,
+                                                           .max_tokens = 280});
         assert_ok(embla_tokenize(w.e, text, sizeof text - 1, NULL));
         assert_ok(embla_detokenize(w.e, embla_tokenized_tokens(w.e), embla_tokenized_count(w.e),
                                    false, &decoded, &length));
@@ -238,7 +238,8 @@ static void every_kind_is_read_back(void **state)
 /* Scores have a decimal point in every locale. */
 static void a_locale_changes_nothing(void **state)
 {
-    const embla_tokenizer_train_options unigram = {.kind = EMBLA_TOKENIZER_UNIGRAM, .size = 40};
+    const embla_tokenizer_train_options unigram = {.kind = EMBLA_TOKENIZER_UNIGRAM,
+                                                   .max_tokens = 40};
     static const char text[] = "low lower lowest\nnew newer low\n";
     size_t counts[2];
     (void)state;
@@ -284,7 +285,7 @@ static void the_number_of_threads_changes_nothing(void **state)
         size_t length = 0;
         for (int threads = 1; threads <= 3; threads += 2) {
             const embla_tokenizer_train_options options = {.kind = (embla_tokenizer_kind)kind,
-                                                           .size = 700,
+                                                           .max_tokens = 700,
                                                            .lowercase = true,
                                                            .threads = threads};
             size_t count = 0;
@@ -329,16 +330,17 @@ static void what_cannot_be_trained_is_refused_and_the_old_file_stays(void **stat
 {
     static const char *const twice[] = {"a", "a"}, *const empty[] = {""};
     (void)state;
-    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is 255", .size = 255);
-    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is -1", .size = -1);
+    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is 255", .max_tokens = 255);
+    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is -1", .max_tokens = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "min_count is -1", .min_count = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "kind is 9", .kind = (embla_tokenizer_kind)9);
-    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5 tokens", .kind = EMBLA_TOKENIZER_UNIGRAM, .size = 4);
+    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5 tokens", .kind = EMBLA_TOKENIZER_UNIGRAM,
+            .max_tokens = 4);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "both 'a'", .special = twice, .special_count = 2);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "0 bytes", .special = empty, .special_count = 1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "NULL", .special_count = 1);
-    REFUSED("ab\xff", EMBLA_ERR_FORMAT, "byte 2 is 0xff", .size = 300);
-    REFUSED("", EMBLA_ERR_FORMAT, "0 bytes", .size = 300);
+    REFUSED("ab\xff", EMBLA_ERR_FORMAT, "byte 2 is 0xff", .max_tokens = 300);
+    REFUSED("", EMBLA_ERR_FORMAT, "0 bytes", .max_tokens = 300);
     REFUSED(" \n \n", EMBLA_ERR_FORMAT, "has no words", .kind = EMBLA_TOKENIZER_WORDLEVEL);
 }
 
@@ -353,7 +355,7 @@ static void a_caller_may_stop_it(void **state)
     (void)state;
     for (int calls = 1; calls < 4; calls++) {
         int left = calls;
-        REFUSED("ab ab cd\n", EMBLA_ERR_STOPPED, "stopped", .size = 300, .progress = stop,
+        REFUSED("ab ab cd\n", EMBLA_ERR_STOPPED, "stopped", .max_tokens = 300, .progress = stop,
                 .context = &left);
     }
 }
@@ -364,7 +366,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
     for (int kind = EMBLA_TOKENIZER_WORDPIECE; kind <= EMBLA_TOKENIZER_UNIGRAM; kind++) {
         trained w = set_up("low Low lower\nnewest\n");
         const embla_tokenizer_train_options options = {
-            .kind = (embla_tokenizer_kind)kind, .size = 270, .lowercase = true, .threads = 1};
+            .kind = (embla_tokenizer_kind)kind, .max_tokens = 270, .lowercase = true, .threads = 1};
         size_t live = embla_mem_live(), files = embla_io_live();
         embla_status status = EMBLA_ERR_MEMORY;
         for (size_t n = 1; status != EMBLA_OK; n++) {
@@ -393,8 +395,9 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
 static void a_corpus_has_the_tokens_of_a_tokenizer(void **state)
 {
     static const char *const special[] = {"<|endoftext|>"};
-    trained w = train("low lower\nlow\n", &(embla_tokenizer_train_options){
-                                              .size = 260, .special = special, .special_count = 1});
+    trained w =
+        train("low lower\nlow\n", &(embla_tokenizer_train_options){
+                                      .max_tokens = 260, .special = special, .special_count = 1});
     embla_corpus_options options = {
         .kind = EMBLA_CORPUS_TOKENIZER, .tokenizer = w.t, .validation = -1, .in_order = true};
     int32_t tokens[8], targets[8];
@@ -405,10 +408,11 @@ static void a_corpus_has_the_tokens_of_a_tokenizer(void **state)
     assert_int_equal(embla_corpus_vocab(c), 260);
     assert_ok(embla_tokenize(w.e, "low lower\nlow\n", 14, NULL));
     assert_int_equal(embla_corpus_tokens(c), embla_tokenized_count(w.e));
-    assert_ok(embla_corpus_batch(c, 0, 1, 2, tokens, targets, NULL));
+    assert_ok(embla_corpus_batch(c, &(embla_corpus_request){.step = 0, .batch = 1, .length = 2},
+                                 tokens, targets, NULL));
     assert_int_equal(tokens[1], embla_tokenized_tokens(w.e)[1]);
     assert_int_equal(targets[0], tokens[1]);
-    assert_status(embla_corpus_encode(c, "a", 1, 8, tokens, &used), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_corpus_tokenize(c, "a", 1, 8, tokens, &used), EMBLA_ERR_UNSUPPORTED);
     embla_corpus_free(c);
     options.documents = true;
     assert_ok(embla_corpus_open(w.text, &options, &c));
@@ -422,7 +426,7 @@ static void a_corpus_has_the_tokens_of_a_tokenizer(void **state)
 
 static void a_copy_is_the_same_and_other_formats_are_refused(void **state)
 {
-    trained w = train("ab ab\n", &(embla_tokenizer_train_options){.size = 257});
+    trained w = train("ab ab\n", &(embla_tokenizer_train_options){.max_tokens = 257});
     const char *copy = scratch_path(&w.s, "copy.json");
     size_t count = 0, again = 0;
     (void)state;
@@ -438,7 +442,7 @@ static void a_copy_is_the_same_and_other_formats_are_refused(void **state)
 
 static void tokens_are_words(void **state)
 {
-    trained w = train("ab ab\n", &(embla_tokenizer_train_options){.size = 257});
+    trained w = train("ab ab\n", &(embla_tokenizer_train_options){.max_tokens = 257});
     embla_vocab *words = NULL;
     embla_tokenizer *again = NULL;
     int32_t token = 0;

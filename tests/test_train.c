@@ -251,7 +251,7 @@ static double second_step(second *s, const embla_gpt *twin, const embla_train_op
 static void follow(const variant *v, double tolerance)
 {
     trained t = start(v, 1);
-    const embla_train_options *o = embla_train_describe(t.train);
+    const embla_train_options *o = &t.train->options;
     embla_gpt *twin = NULL;
     second s = second_of(t.gpt);
     int32_t tokens[512], targets[512];
@@ -264,10 +264,16 @@ static void follow(const variant *v, double tolerance)
         embla_loss_report loss;
         size_t used;
         double rate;
-        assert_ok(embla_corpus_batch(t.corpus, step, o->batch, o->length, tokens, targets, &used));
+        assert_ok(embla_corpus_batch(
+            t.corpus, &(embla_corpus_request){.step = step, .batch = o->batch, .length = o->length},
+            tokens, targets, &used));
         memcpy(twin->weights, t.gpt->weights, twin->numbers * twin->real);
         embla_gpt_zero_gradients(twin);
-        assert_ok(embla_gpt_backward(twin, tokens, targets, o->batch, used, &how, &loss));
+        assert_ok(embla_gpt_backward(
+            twin,
+            &(embla_gpt_batch){
+                .tokens = tokens, .targets = targets, .batch = o->batch, .length = used},
+            &how, &loss));
         assert_ok(embla_schedule_rate(&o->schedule, step, &rate));
         double length = second_step(&s, twin, o, step, rate);
         assert_ok(embla_train_step(t.train, &r));
@@ -321,7 +327,7 @@ static void rows_of_ngrams_move_by_row_wise_adagrad(void **state)
 {
     const variant *v = &variants[4];
     trained t = start(v, 1), twin = start(v, 1);
-    const embla_train_options *o = embla_train_describe(t.train);
+    const embla_train_options *o = &t.train->options;
     embla_table *table = embla_gpt_ngram_table(t.gpt), *other = embla_gpt_ngram_table(twin.gpt);
     size_t dim = embla_table_dim(table), rows = (size_t)embla_table_rows(table);
     double *w = calloc(rows * dim, sizeof *w), *squares = calloc(rows, sizeof *squares);
@@ -336,11 +342,17 @@ static void rows_of_ngrams_move_by_row_wise_adagrad(void **state)
         size_t used, count = 0;
         double rate, length = 0;
         embla_train_report r;
-        assert_ok(embla_corpus_batch(t.corpus, step, o->batch, o->length, tokens, targets, &used));
+        assert_ok(embla_corpus_batch(
+            t.corpus, &(embla_corpus_request){.step = step, .batch = o->batch, .length = o->length},
+            tokens, targets, &used));
         memcpy(twin.gpt->weights, t.gpt->weights, t.gpt->numbers * sizeof(float));
         memcpy(embla_table_data(other), embla_table_data(table), rows * dim * sizeof(float));
         embla_gpt_zero_gradients(twin.gpt);
-        assert_ok(embla_gpt_backward(twin.gpt, tokens, targets, o->batch, used, &how, NULL));
+        assert_ok(embla_gpt_backward(
+            twin.gpt,
+            &(embla_gpt_batch){
+                .tokens = tokens, .targets = targets, .batch = o->batch, .length = used},
+            &how, NULL));
         assert_ok(embla_gpt_ngram_gradients(twin.gpt, &named, &g, &count));
         assert_true(count > 0);
         for (size_t i = 0; i < t.gpt->numbers; i++)
@@ -457,7 +469,7 @@ static void validation_is_the_mean_over_counted_targets(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(variants); i++) {
         trained t = start(&variants[i], 1);
-        const embla_train_options *o = embla_train_describe(t.train);
+        const embla_train_options *o = &t.train->options;
         int32_t tokens[512], targets[512];
         double sum = 0, one = 0, loss = 0;
         int64_t counted = 0, n = 0;
@@ -466,10 +478,17 @@ static void validation_is_the_mean_over_counted_targets(void **state)
             embla_loss_report r;
             const embla_gpt_options how = {.compute = o->compute};
             if (n == 1) one = sum / (double)counted;
-            if (embla_corpus_validation(t.corpus, n, o->batch, o->length, tokens, targets, &used) !=
-                EMBLA_OK)
+            if (embla_corpus_batch(
+                    t.corpus,
+                    &(embla_corpus_request){
+                        .step = n, .batch = o->batch, .length = o->length, .validation = true},
+                    tokens, targets, &used) != EMBLA_OK)
                 break;
-            assert_ok(embla_gpt_loss(t.gpt, tokens, targets, o->batch, used, &how, &r));
+            assert_ok(embla_gpt_loss(
+                t.gpt,
+                &(embla_gpt_batch){
+                    .tokens = tokens, .targets = targets, .batch = o->batch, .length = used},
+                &how, &r));
             sum += r.loss * (double)r.counted;
             counted += r.counted;
         }
@@ -511,14 +530,18 @@ static void what_0_stands_for_is_filled_in(void **state)
     (void)state;
     v.options = (embla_train_options){.batch = 2, .schedule = {.rate = 0.5}};
     trained t = start(&v, 3);
-    const embla_train_options *o = embla_train_describe(t.train);
+    const embla_train_options *o = &t.train->options;
     assert_int_equal(o->length, 16);
     assert_int_equal(o->threads, 3);
     assert_int_equal(o->compute, EMBLA_F32);
     assert_true(o->beta1 == 0.9 && o->beta2 == 0.95 && o->epsilon == 1e-8 && o->decay == 0);
     assert_true(o->clip == 0 && o->ngram_rate == 0.05);
     stop(&t);
-    assert_null(embla_train_describe(NULL));
+    embla_train_options described;
+    assert_ok(embla_train_describe(t.train, &described));
+    assert_memory_equal(&described, &t.train->options, sizeof described);
+    assert_status(embla_train_describe(NULL, &described), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_train_describe: train is NULL");
     assert_int_equal(embla_train_steps(NULL), 0);
     embla_train_free(NULL);
     assert_status(embla_train_step(NULL, NULL), EMBLA_ERR_ARGUMENT);
@@ -552,11 +575,11 @@ static void what_does_not_fit_is_refused(void **state)
     shape.positions = 4096;
     assert_ok(embla_gpt_new(&shape, 1, 0, &longer));
     assert_status(embla_train_new(NULL, corpus, &good, &train), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the model is NULL");
+    assert_error_has("embla_train_new: gpt is NULL");
     assert_status(embla_train_new(gpt, NULL, &good, &train), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the corpus is NULL");
+    assert_error_has("embla_train_new: corpus is NULL");
     assert_status(embla_train_new(gpt, corpus, NULL, &train), EMBLA_ERR_ARGUMENT);
-    assert_error_has("options are NULL");
+    assert_error_has("embla_train_new: options is NULL");
     assert_status(embla_train_new(gpt, corpus, &good, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
 #define BAD(field, value, status, sentence)                                                        \

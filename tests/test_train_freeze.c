@@ -106,7 +106,7 @@ static void check_kind(const embla_gpt_shape *kind, unsigned freeze, int64_t bel
 {
     trained t = start(kind, freeze, below), free_one = start(kind, 0, 0);
     embla_gpt *first = NULL;
-    embla_gpt_shape shape = *embla_gpt_describe(t.gpt);
+    embla_gpt_shape shape = t.gpt->shape;
     assert_ok(embla_gpt_new(&shape, 1, 0.08, &first));
     (void)step(&t);
     (void)step(&free_one); /* one step from the same weights has the same gradients */
@@ -225,7 +225,7 @@ static void what_cannot_be_frozen_is_refused(void **state)
     REFUSED(t.gpt, 0, -1, "freeze_below is -1");
     REFUSED(t.gpt, 0, 1000, "freeze_below is 1000");
     REFUSED(t.gpt, 7, 0, "tensors of the model are frozen");
-    REFUSED(t.gpt, 6, embla_gpt_describe(t.gpt)->vocab, "tensors of the model are frozen");
+    REFUSED(t.gpt, 6, t.gpt->shape.vocab, "tensors of the model are frozen");
     REFUSED(gpt, EMBLA_FREEZE_POSITIONS, 0,
             "no learned positions to freeze; its positions are: rotary");
     embla_gpt_free(gpt);

@@ -27,7 +27,10 @@ static double loss_of(embla_gpt *gpt, const int32_t *tokens, const int32_t *targ
 {
     const embla_gpt_options options = {.negatives = NEGATIVES, .seed = 3, .step = step};
     embla_loss_report report;
-    assert_ok(embla_gpt_backward(gpt, tokens, targets, BATCH, LENGTH, &options, &report));
+    assert_ok(embla_gpt_backward(
+        gpt,
+        &(embla_gpt_batch){.tokens = tokens, .targets = targets, .batch = BATCH, .length = LENGTH},
+        &options, &report));
     return report.loss;
 }
 
@@ -88,7 +91,7 @@ static trained start(size_t negatives, int threads)
 {
     static char text[3000 * NAME_MOST];
     const embla_corpus_options words = {
-        .kind = EMBLA_CORPUS_WORDS, .words = 200, .validation = 0.1, .seed = 3};
+        .kind = EMBLA_CORPUS_WORDS, .max_words = 200, .validation = 0.1, .seed = 3};
     const embla_train_options options = {
         .batch = 8,
         .schedule = {.rate = 0.01, .final = 0.001, .steps = 150, .kind = EMBLA_SCHEDULE_COSINE},
@@ -162,8 +165,11 @@ static void a_checkpoint_remembers_it_and_what_cannot_be_is_refused(void **state
     assert_error_has("negatives is 201; it must be below the vocabulary's");
     assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0, &wide));
     assert_ok(embla_gpt_reserve(wide, BATCH, LENGTH));
-    assert_status(embla_gpt_backward(wide, tokens, tokens, BATCH, LENGTH,
-                                     &(embla_gpt_options){.negatives = 5}, NULL),
+    assert_status(embla_gpt_backward(
+                      wide,
+                      &(embla_gpt_batch){
+                          .tokens = tokens, .targets = tokens, .batch = BATCH, .length = LENGTH},
+                      &(embla_gpt_options){.negatives = 5}, NULL),
                   EMBLA_ERR_UNSUPPORTED);
     assert_error_has("needs a model in f32");
     embla_gpt_free(wide);

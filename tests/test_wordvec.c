@@ -143,7 +143,7 @@ static void write_story(place *p, size_t sentences)
 }
 
 static const embla_wordvec_options small = {
-    .dim = 20, .window = 3, .epochs = 3, .sample = -1, .least = 1, .seed = 1};
+    .dim = 20, .window = 3, .epochs = 3, .sample = -1, .min_count = 1, .seed = 1};
 
 static embla_wordvec *open_words(const place *p, const embla_wordvec_options *options)
 {
@@ -154,8 +154,9 @@ static embla_wordvec *open_words(const place *p, const embla_wordvec_options *op
 
 static void train_to(embla_wordvec *w, int64_t step)
 {
-    embla_wordvec_report r;
-    assert_ok(embla_wordvec_progress(w, &r));
+    embla_wordvec_info info;
+    assert_ok(embla_wordvec_describe(w, &info));
+    embla_wordvec_report r = info.progress;
     while (r.step < step && r.step < r.steps) assert_ok(embla_wordvec_step(w, &r));
 }
 
@@ -221,23 +222,23 @@ static void words_used_alike_get_rows_alike(void **state)
     options.kind = EMBLA_WORDVEC_CBOW;
     check_meaning(&options);
     options.kind = EMBLA_WORDVEC_SKIPGRAM;
-    options.gram_least = 3;
-    options.gram_most = 5;
+    options.min_gram = 3;
+    options.max_gram = 5;
     options.buckets = 5000;
     check_meaning(&options);
 }
 
 /* The options whose code differs. */
 static const embla_wordvec_options kinds[] = {
-    {.dim = 20, .window = 3, .epochs = 2, .sample = -1, .least = 1, .seed = 1},
-    {.dim = 33, .window = 5, .epochs = 2, .least = 1, .seed = 2, .kind = EMBLA_WORDVEC_CBOW},
+    {.dim = 20, .window = 3, .epochs = 2, .sample = -1, .min_count = 1, .seed = 1},
+    {.dim = 33, .window = 5, .epochs = 2, .min_count = 1, .seed = 2, .kind = EMBLA_WORDVEC_CBOW},
     {.dim = 16,
      .phrases = 30,
      .epochs = 2,
      .sample = 0.1,
-     .least = 1,
-     .gram_least = 2,
-     .gram_most = 4,
+     .min_count = 1,
+     .min_gram = 2,
+     .max_gram = 4,
      .buckets = 1 << 20,
      .negatives = 9}};
 
@@ -336,9 +337,9 @@ static void a_resumed_training_is_the_same(void **state)
         embla_wordvec_free(w);
         w = open_words(&p, &kinds[i]);
         assert_ok(embla_wordvec_load(w, p.s.path));
-        embla_wordvec_report r;
-        assert_ok(embla_wordvec_progress(w, &r));
-        assert_int_equal(r.step, 7);
+        embla_wordvec_info info;
+        assert_ok(embla_wordvec_describe(w, &info));
+        assert_int_equal(info.progress.step, 7);
         train_to(w, INT64_MAX);
         float *others = rows_copied(w, &again);
         assert_memory_equal(others, rows, bytes);
@@ -453,7 +454,7 @@ static void results_open_as_tables(void **state)
     for (size_t k = 0; k < options.dim; k++) {
         double all = (double)((const float *)embla_table_row(rows, cat))[k] * (double)(grams + 1);
         assert_near(seen[k] * (double)grams,
-                    all - (double)w->shop.input[(size_t)cat * w->shop.stride + k], 1e-5);
+                    all - (double)w->context.input[(size_t)cat * w->context.stride + k], 1e-5);
     }
     assert_ok(embla_subwords_vector(sub, "cats", 4, unseen, NULL));
     assert_true(embla_cosine(seen, unseen, options.dim) > 0.5);
@@ -488,7 +489,7 @@ static void hostile_texts_and_options(void **state)
     refused("", 0, &o, EMBLA_ERR_FORMAT, "is empty");
     refused(" \n", 2, &o, EMBLA_ERR_SHAPE, "has 0 words");
     refused("one one one", 11, &o, EMBLA_ERR_SHAPE, "1 of these occur 1 times or more");
-    o.least = 5;
+    o.min_count = 5;
     refused("a b c d", 7, &o, EMBLA_ERR_SHAPE, "0 of these occur 5 times or more");
     o = small;
     o.dim = 1 << 20;
@@ -503,10 +504,10 @@ static void hostile_texts_and_options(void **state)
     o.rate = NAN;
     refused("a b", 3, &o, EMBLA_ERR_ARGUMENT, "rate is nan");
     o = small;
-    o.gram_least = 5;
-    o.gram_most = 3;
-    refused("a b", 3, &o, EMBLA_ERR_ARGUMENT, "gram_least is 5; it must be 1 to 3");
-    o.gram_least = 3;
+    o.min_gram = 5;
+    o.max_gram = 3;
+    refused("a b", 3, &o, EMBLA_ERR_ARGUMENT, "min_gram is 5; it must be 1 to 3");
+    o.min_gram = 3;
     o.hogwild = true;
     refused("a b", 3, &o, EMBLA_ERR_UNSUPPORTED, "hogwild works without n-grams");
     o = small;
@@ -533,9 +534,9 @@ static void binary_texts_are_texts(void **state)
             (void)snprintf(p.text, sizeof p.text, "%s", scratch_path(&p.s, "text"));
             scratch_write(p.text, bytes, SIZE);
             embla_wordvec *w = open_words(&p, &o);
-            embla_wordvec_text about;
-            assert_ok(embla_wordvec_counts(w, &about));
-            if (giant) assert_true(about.too_long >= 1);
+            embla_wordvec_info info;
+            assert_ok(embla_wordvec_describe(w, &info));
+            if (giant) assert_true(info.text.too_long >= 1);
             train_to(w, INT64_MAX);
             embla_wordvec_free(w);
             scratch_free(&p.s);

@@ -140,7 +140,10 @@ static int open_corpus(const cli_args *args, cli_training *t)
         return cli_failed("%s: use --bytes", embla_error());
     if (status != EMBLA_OK) return library_error(status);
     int32_t token, target;
-    t->validates = embla_corpus_validation(t->corpus, 0, 1, 1, &token, &target, NULL) == EMBLA_OK;
+    t->validates = embla_corpus_batch(t->corpus,
+                                      &(embla_corpus_request){
+                                          .step = 0, .batch = 1, .length = 1, .validation = true},
+                                      &token, &target, NULL) == EMBLA_OK;
     return CLI_DONE;
 }
 
@@ -294,7 +297,8 @@ static int copy_weights(cli_training *t, const embla_gpt *source)
 /* Uses *source directly if its options match, and sets it to NULL; else copies its weights. */
 static int use_source(cli_training *t, embla_gpt **source)
 {
-    const embla_gpt_shape found = *embla_gpt_describe(*source);
+    embla_gpt_shape found;
+    if (embla_gpt_describe(*source, &found) != EMBLA_OK) return cli_failed("%s", embla_error());
     double dropout = t->shape.dropout;
     embla_gpt_ngram ngram = t->shape.ngram;
     t->shape = found;
@@ -326,18 +330,18 @@ static int load_model(cli_training *t)
 {
     embla_checkpoint *checkpoint = NULL;
     embla_gpt *source = NULL;
+    embla_gpt_shape shape;
     embla_open_options options = {0};
     int code = cli_inputs_add(t->from, true);
     if (code != CLI_DONE) return code;
     if (cli_open_path(t->from, &options, &checkpoint) != EMBLA_OK ||
-        embla_gpt_open(checkpoint, &source) != EMBLA_OK) {
+        embla_gpt_open(checkpoint, &source) != EMBLA_OK ||
+        embla_gpt_describe(source, &shape) != EMBLA_OK) {
         code = cli_failed("%s", embla_error());
     } else {
-        const embla_gpt_shape *shape = embla_gpt_describe(source);
-        if (t->preset) code = compare_shapes(t, shape);
-        if (code == CLI_DONE) code = compare_words(t, shape, checkpoint);
-        if (!t->preset && t->options.length > shape->positions)
-            t->options.length = shape->positions;
+        if (t->preset) code = compare_shapes(t, &shape);
+        if (code == CLI_DONE) code = compare_words(t, &shape, checkpoint);
+        if (!t->preset && t->options.length > shape.positions) t->options.length = shape.positions;
         if (code == CLI_DONE) code = use_source(t, &source);
     }
     embla_gpt_free(source);
@@ -360,17 +364,19 @@ static int make_training(const cli_args *args, cli_training *t)
     char memory[CLI_CELL];
     if (shared && t->shape.ngram.rows == 0)
         return cli_usage("--ngram-shared needs a model with an n-gram table; add --ngram-rows");
-    if (t->team.sharded && shared)
-        return cli_usage("--sharded divides the n-gram table, --ngram-shared keeps it in one file; "
-                         "use one of them");
-    if (t->team.sharded && t->sample_every > 0)
-        return cli_usage("--sample-every needs the whole n-gram table, which --sharded divides; "
-                         "use 'embla generate' on the saved model");
-    if (t->team.sharded_tokens && t->sample_every > 0)
-        return cli_usage("--sample-every needs the whole token table, which --sharded-tokens "
+    if (t->team.shard_ngrams && shared)
+        return cli_usage(
+            "--shard-ngrams divides the n-gram table, --ngram-shared keeps it in one file; "
+            "use one of them");
+    if (t->team.shard_ngrams && t->sample_every > 0)
+        return cli_usage(
+            "--sample-every needs the whole n-gram table, which --shard-ngrams divides; "
+            "use 'embla generate' on the saved model");
+    if (t->team.shard_tokens && t->sample_every > 0)
+        return cli_usage("--sample-every needs the whole token table, which --shard-tokens "
                          "divides; use 'embla generate' on the saved model");
-    if (t->team.sharded_tokens && (cli_args_given(args, "watch") || t->noted_watch))
-        return cli_usage("--watch needs the whole token table, which --sharded-tokens divides; use "
+    if (t->team.shard_tokens && (cli_args_given(args, "watch") || t->noted_watch))
+        return cli_usage("--watch needs the whole token table, which --shard-tokens divides; use "
                          "'embla near' on the saved model");
     if (shared && !t->ranks.follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
@@ -409,11 +415,11 @@ static void set_vocab(cli_training *t)
     if (!tokens || t->shape.vocab < tokens_needed(t)) t->shape.vocab = tokens_needed(t);
 }
 
-/* With --sharded-tokens: bytes of the rows that the ranks divide; 0 without it. */
+/* With --shard-tokens: bytes of the rows that the ranks divide; 0 without it. */
 static int64_t divided_bytes(const cli_training *t)
 {
     int64_t tables = t->shape.untied ? 2 : 1, row = (int64_t)(t->shape.dim * sizeof(float));
-    return t->team.sharded_tokens ? tables * t->shape.vocab * row : 0;
+    return t->team.shard_tokens ? tables * t->shape.vocab * row : 0;
 }
 
 embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
@@ -422,7 +428,7 @@ embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out)
         embla_gpt_plan_memory(&t->shape, t->options.batch, t->options.length, out);
     if (status != EMBLA_OK) return status;
     int64_t rows = divided_bytes(t), elsewhere = rows - rows / t->ranks.comm->size;
-    if (t->joins && t->team.shards != 1 && !t->team.fast) {
+    if (t->joins && t->team.micro_batches != 1 && !t->team.fast) {
         /* exact sums: two integers for each number, and three blocks of gradients that wait */
         int64_t sums =
             (2 * (int64_t)(sizeof(int64_t) / sizeof(float)) + 3) * (out->gradients - rows);
@@ -538,9 +544,9 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->shape = saved->shape;
         t->options = saved->options;
         t->options.threads = t->ranks.threads;
-        t->joins = t->joins || team.shards > 0;
+        t->joins = t->joins || team.micro_batches > 0;
         t->team = team;
-        if (team.shards == 0) t->team.shards = 1; /* it stays as it was */
+        if (team.micro_batches == 0) t->team.micro_batches = 1; /* it stays as it was */
         t->corpus_options = saved->corpus;
         t->first = saved->step;
         read_note(t, saved->note);

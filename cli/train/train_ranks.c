@@ -6,14 +6,14 @@ enum { MEETINGS = 4 }; /* in a second */
 
 int cli_training_open(const cli_args *args, cli_training *t)
 {
-    t->team = (embla_team_options){.shards = (size_t)cli_args_count(args, "shards"),
+    t->team = (embla_team_options){.micro_batches = (size_t)cli_args_count(args, "micro-batches"),
                                    .fast = cli_args_flag(args, "fast"),
-                                   .sharded = cli_args_flag(args, "sharded"),
-                                   .sharded_tokens = cli_args_flag(args, "sharded-tokens")};
-    if (cli_args_given(args, "shards") && t->team.shards == 0)
-        return cli_usage("--shards is 0; the minimum is 1");
-    t->joins = embla_comm_launched() || t->team.shards > 0 || t->team.fast || t->team.sharded ||
-               t->team.sharded_tokens;
+                                   .shard_ngrams = cli_args_flag(args, "shard-ngrams"),
+                                   .shard_tokens = cli_args_flag(args, "shard-tokens")};
+    if (cli_args_given(args, "micro-batches") && t->team.micro_batches == 0)
+        return cli_usage("--micro-batches is 0; the minimum is 1");
+    t->joins = embla_comm_launched() || t->team.micro_batches > 0 || t->team.fast ||
+               t->team.shard_ngrams || t->team.shard_tokens;
     return cli_ranks_open(args, &t->ranks);
 }
 

@@ -70,7 +70,7 @@ static const char *engine_of(const cli_training *t)
 {
     size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
     bool large = (double)tokens * (double)dim * (double)dim > 131072.0;
-    return large || t->team.sharded_tokens ? embla_engine_name() : NULL;
+    return large || t->team.shard_tokens ? embla_engine_name() : NULL;
 }
 
 static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
@@ -167,17 +167,18 @@ static void print_model(const cli_training *t)
     }
 }
 
-/* The ranks and the shards of a batch; nothing without shards. */
+/* The ranks and the micro-batches of a batch; nothing without them. */
 static void print_ranks(const cli_training *t)
 {
-    const embla_team_options *team = embla_train_team(t->train);
-    char ranks[CLI_CELL], shards[CLI_CELL];
-    if (!team) return;
-    cli_out_fact("ranks", "%s (%s); %s in a batch, gradients summed %s%s%s",
+    embla_team_options team;
+    char ranks[CLI_CELL], batches[CLI_CELL];
+    if (embla_train_describe_team(t->train, &team) != EMBLA_OK) return;
+    cli_out_fact("ranks", "%s (%s); %s micro-batch%s in a batch, gradients summed %s%s%s",
                  cli_plural(t->ranks.comm->size, "rank", ranks), t->ranks.comm->name,
-                 cli_plural((int64_t)team->shards, "shard", shards),
-                 team->fast ? "in floats" : "exactly", team->sharded ? "; n-gram rows divided" : "",
-                 team->sharded_tokens ? "; token rows divided" : "");
+                 cli_commas((int64_t)team.micro_batches, batches),
+                 team.micro_batches == 1 ? "" : "es", team.fast ? "in floats" : "exactly",
+                 team.shard_ngrams ? "; n-gram rows divided" : "",
+                 team.shard_tokens ? "; token rows divided" : "");
 }
 
 static void print_training(const cli_training *t)
@@ -213,13 +214,13 @@ static void print_training(const cli_training *t)
 
 static void json_ranks(const cli_training *t, cli_json *json)
 {
-    const embla_team_options *team = embla_train_team(t->train);
-    if (!team) return;
+    embla_team_options team;
+    if (embla_train_describe_team(t->train, &team) != EMBLA_OK) return;
     cli_json_whole(json, "ranks", t->ranks.comm->size);
-    cli_json_whole(json, "shards", (int64_t)team->shards);
-    cli_json_bool(json, "fast", team->fast);
-    cli_json_bool(json, "sharded", team->sharded);
-    cli_json_bool(json, "sharded_tokens", team->sharded_tokens);
+    cli_json_whole(json, "micro_batches", (int64_t)team.micro_batches);
+    cli_json_bool(json, "fast", team.fast);
+    cli_json_bool(json, "shard_ngrams", team.shard_ngrams);
+    cli_json_bool(json, "shard_tokens", team.shard_tokens);
     cli_json_text(json, "communicator", t->ranks.comm->name);
 }
 
@@ -417,9 +418,12 @@ static bool validation_is_partial(const cli_training *t)
 {
     size_t count = t->options.batch * t->options.length;
     int32_t *tokens = t->batches > 0 ? malloc(2 * count * sizeof *tokens) : NULL;
-    bool more = tokens &&
-                embla_corpus_validation(t->corpus, t->batches, t->options.batch, t->options.length,
-                                        tokens, tokens + count, NULL) == EMBLA_OK;
+    bool more = tokens && embla_corpus_batch(t->corpus,
+                                             &(embla_corpus_request){.step = t->batches,
+                                                                     .batch = t->options.batch,
+                                                                     .length = t->options.length,
+                                                                     .validation = true},
+                                             tokens, tokens + count, NULL) == EMBLA_OK;
     free(tokens);
     return more;
 }

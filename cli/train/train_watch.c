@@ -48,7 +48,7 @@ static int read_token(cli_watch *w, const char *text, size_t length)
         w->asked[w->asked_count++] = known;
         return CLI_DONE;
     }
-    if (embla_corpus_encode(w->corpus, text, length, 1, &token, &count) != EMBLA_OK)
+    if (embla_corpus_tokenize(w->corpus, text, length, 1, &token, &count) != EMBLA_OK)
         return cli_usage("--watch: %s", embla_error());
     if (count != 1)
         return cli_usage(
@@ -85,13 +85,14 @@ static float *rows_of(const embla_gpt *gpt)
 int cli_watch_open(const embla_corpus *corpus, const char **words, const embla_gpt *gpt,
                    const embla_gpt *start, const char *list, cli_watch *out)
 {
-    const embla_gpt_shape *shape = embla_gpt_describe(gpt);
+    embla_gpt_shape shape;
+    if (embla_gpt_describe(gpt, &shape) != EMBLA_OK) return cli_failed("%s", embla_error());
     cli_watch w = {.corpus = corpus,
                    .words = words,
                    .table = embla_gpt_tokens(gpt),
                    .now = rows_of(gpt),
-                   .rows = (size_t)shape->vocab,
-                   .dim = shape->dim};
+                   .rows = (size_t)shape.vocab,
+                   .dim = shape.dim};
     if (!w.now || !w.table || w.rows == 0) return cli_usage("--watch needs a model of f32");
     int code = read_list(&w, list);
     if (code != CLI_DONE) return code;

@@ -24,9 +24,9 @@ enum { CLI_RECENT = 100 }; /* the reported loss is the mean of so many steps */
 typedef struct {
     /* processes */
     cli_ranks ranks;
-    bool joins;              /* batches are cut into shards: with --shards, --fast or mpirun */
-    int64_t meeting;         /* the next step at which ranks decide together */
-    embla_team_options team; /* shards 0 means the default */
+    bool joins;      /* batches are cut into pieces: with --micro-batches, --fast or mpirun */
+    int64_t meeting; /* the next step at which ranks decide together */
+    embla_team_options team; /* micro_batches 0 means the default */
 
     /* settings */
     bool json, quiet, resumed;

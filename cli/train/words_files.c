@@ -44,7 +44,7 @@ static int check_format(const cli_words *w)
         return cli_usage("-o %.200s: the name must end in .safetensors, .vec, .bin, .txt, .w2v, "
                          ".npy or .gguf",
                          w->output);
-    if (w->options.gram_most > 0 && formats[n].format && !w->quiet)
+    if (w->options.max_gram > 0 && formats[n].format && !w->quiet)
         cli_complain("note: %.200s keeps the rows of words, but not those of n-grams; a name that "
                      "ends in .safetensors keeps both",
                      w->output);

@@ -92,19 +92,20 @@ static int run_steps(cli_words *w)
 /* Counts the words, and continues a saved training. */
 static int make_words(cli_words *w)
 {
+    embla_wordvec_info info;
     w->options.progress = cli_progress_call;
     w->options.context = &w->progress;
     embla_status status = embla_wordvec_new(w->text, &w->options, &w->words);
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
-    if (embla_wordvec_counts(w->words, &w->about) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
+    if (embla_wordvec_describe(w->words, &info) != EMBLA_OK) return cli_failed("%s", embla_error());
+    w->about = info.text;
     int code = cli_memory_check(w->about.memory, "training",
-                                "choose a smaller --dim or --most-words, or a larger --least");
+                                "choose a smaller --dim or --max-words, or a larger --min-count");
     if (code != CLI_DONE) return code;
     if (w->resume && embla_wordvec_load(w->words, w->state) != EMBLA_OK)
         return cli_failed("%s", embla_error());
-    if (embla_wordvec_progress(w->words, &w->last) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
+    if (embla_wordvec_describe(w->words, &info) != EMBLA_OK) return cli_failed("%s", embla_error());
+    w->last = info.progress;
     w->before = w->last.epochs;
     w->epoch = (int64_t)w->last.epochs;
     return CLI_DONE;

@@ -122,7 +122,8 @@ static void print_text(const cli_words *w)
     cli_out_fact("text", "%s: %s, %s", w->named, cli_size(t->bytes, size),
                  cli_plural(t->tokens, "word", tokens));
     cli_out_fact("vocabulary", "%s that occur %s or more; they are %.1f %% of the text",
-                 cli_plural(t->words, "word", words), cli_plural(w->options.least, "time", number),
+                 cli_plural(t->words, "word", words),
+                 cli_plural(w->options.min_count, "time", number),
                  t->tokens > 0 ? 100.0 * (double)t->known / (double)t->tokens : 0.0);
     if (w->options.phrases > 0)
         cli_out_fact("phrases", "%s read as one word", cli_plural(t->phrases, "pair", words));
@@ -149,7 +150,7 @@ void cli_words_show_start(const cli_words *w)
                  o->window, o->negatives);
     if (w->about.grams > 0)
         cli_out_fact("subwords", "%s x %zu: n-grams of %zu to %zu characters",
-                     cli_commas(w->about.grams, rows), o->dim, o->gram_least, o->gram_most);
+                     cli_commas(w->about.grams, rows), o->dim, o->min_gram, o->max_gram);
     cli_out_fact("training", "%s, rate %g to 0, sample %g%s",
                  cli_plural((int64_t)o->epochs, "epoch", epochs), o->rate, fmax(o->sample, 0),
                  o->hogwild ? "; hogwild: each run gives another result" : "");

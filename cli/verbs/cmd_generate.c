@@ -28,6 +28,7 @@ static const char *const reasons[] = {"end", "tokens", "positions", "interrupted
 typedef struct {
     cli_model model;
     embla_gpt *gpt;
+    embla_gpt_shape shape; /* of gpt */
     embla_decoder *decoder;
     embla_head head;
     cli_speaker speaker;
@@ -85,7 +86,8 @@ static int open_model(const cli_args *args, job *j)
     (void)cli_model_tokenizer(&j->model);
     if (cli_model_bad_tokenizer(&j->model)[0])
         cli_complain("tokens are numbers: %s", cli_model_bad_tokenizer(&j->model));
-    cli_speaker_of(&j->model, embla_gpt_describe(j->gpt)->vocab, &j->speaker);
+    if (embla_gpt_describe(j->gpt, &j->shape) != EMBLA_OK) return cli_failed("%s", embla_error());
+    cli_speaker_of(&j->model, j->shape.vocab, &j->speaker);
     /* for a small model, waking a second thread takes longer than a token */
     if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
         j->sample.threads = 1;
@@ -147,7 +149,7 @@ static int read_prompt(const cli_args *args, job *j)
  * slide. */
 static int make_decoder(job *j)
 {
-    const embla_gpt_shape *shape = embla_gpt_describe(j->gpt);
+    const embla_gpt_shape *shape = &j->shape;
     size_t wanted = j->prompt + j->most;
     j->places = wanted < shape->positions ? wanted : shape->positions;
     if (j->speaker.end_count > 0 && j->prompt > shape->positions)

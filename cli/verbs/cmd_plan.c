@@ -68,7 +68,7 @@ static int read_sizes(const cli_args *args, embla_plan_options *o)
         int64_t *to;
         bool zero;
     } counts[] = {{"rows", &o->rows, false},      {"dim", &dim, false},
-                  {"tokens", &o->tokens, false},  {"per-token", &o->per_token, false},
+                  {"tokens", &o->tokens, false},  {"per-token", &o->rows_per_token, false},
                   {"scale-bytes", &scales, true}, {"ranks-per-host", &o->ranks_per_host, false},
                   {"hosts", &o->hosts, false},    {"group", &o->group, false}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {

@@ -43,7 +43,7 @@ static int read_special(char *list, const char ***out, size_t *count)
 
 static void read_options(const cli_args *args, embla_tokenizer_train_options *o)
 {
-    o->size = cli_args_count(args, "size");
+    o->max_tokens = cli_args_count(args, "size");
     o->min_count = cli_args_count(args, "min-count");
     o->lowercase = cli_args_flag(args, "lowercase");
     o->threads = (int)cli_args_count(args, "threads");

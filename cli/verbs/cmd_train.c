@@ -127,8 +127,8 @@ static int read_orders(const char *text, size_t *out)
 
 static int read_ngram(const cli_args *args, cli_training *t)
 {
-    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim", "ngram-layer",
-                                        "ngram-rate",  "ngram-shared", "sharded"};
+    static const char *const parts[] = {"ngram-heads", "ngram-orders", "ngram-dim",   "ngram-layer",
+                                        "ngram-rate",  "ngram-shared", "shard-ngrams"};
     embla_gpt_ngram *n = &t->shape.ngram;
     if (!cli_args_given(args, "ngram-rows")) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -254,7 +254,7 @@ static int read_token_kind(const cli_args *args, embla_corpus_options *o)
     }
     if (cli_args_given(args, "vocab") && o->kind != EMBLA_CORPUS_TOKENS)
         return cli_usage("--vocab needs --tokens-file; a text has its own vocabulary");
-    return read_count(args, "words", WORDS_MOST, &o->words);
+    return read_count(args, "words", WORDS_MOST, &o->max_words);
 }
 
 static int read_corpus(const cli_args *args, cli_training *t)
@@ -520,16 +520,16 @@ static const cli_option options[] = {
      .value = "PATH",
      .help = "keep the n-gram table in this file, where other processes can read it; for example "
              "in /dev/shm"},
-    COUNT("shards",
-          "cut each batch into N shards and sum their gradients exactly (default with mpirun: 12, "
-          "or --batch if that is less)"),
+    COUNT("micro-batches", "cut each batch into N micro-batches and sum their gradients exactly "
+                           "(default with mpirun: 12, "
+                           "or --batch if that is less)"),
     {.name = "fast",
      .help = "sum the gradients of processes in floats; faster, but the result depends on their "
              "number"},
-    {.name = "sharded",
+    {.name = "shard-ngrams",
      .help = "with mpirun: divide the n-gram table among the processes, for a table that is larger "
              "than the memory of a host"},
-    {.name = "sharded-tokens",
+    {.name = "shard-tokens",
      .help = "with mpirun: divide the token table and a separate head among the processes, for a "
              "vocabulary whose rows and optimizer state need too much memory"},
     {.name = "patience",
@@ -560,7 +560,8 @@ const cli_verb cli_verb_train = {
         "given with "
         "--resume. Additional --steps use the final rate of the schedule.\n\n"
         "Under mpirun several processes train one model: mpirun -n 4 embla train ... Each has the "
-        "whole model, but for tables that --sharded and --sharded-tokens divide, and computes the "
+        "whole model, but for tables that --shard-ngrams and --shard-tokens divide, and computes "
+        "the "
         "gradients of a part of every batch. The result is the same, "
         "bit for bit, for any number of processes, also if it changes at --resume. The cores of a "
         "host are divided among its processes, unless --threads or OMP_NUM_THREADS is given.\n\n"

@@ -50,8 +50,8 @@ static int read_grams(const cli_args *args, embla_wordvec_options *o)
         most > 16)
         return cli_usage("--subwords: '%.60s' is not a range such as 3-6, of 1 to 16 characters",
                          text);
-    o->gram_least = least;
-    o->gram_most = most;
+    o->min_gram = least;
+    o->max_gram = most;
     return CLI_DONE;
 }
 
@@ -64,8 +64,8 @@ static int read_options(const cli_args *args, embla_wordvec_options *o)
                                  .window = size_of(args, "window"),
                                  .negatives = size_of(args, "negatives"),
                                  .epochs = size_of(args, "epochs"),
-                                 .least = cli_args_count(args, "least"),
-                                 .most = cli_args_count(args, "most-words"),
+                                 .min_count = cli_args_count(args, "min-count"),
+                                 .max_words = cli_args_count(args, "max-words"),
                                  .buckets = cli_args_count(args, "buckets"),
                                  .rate = 0.05,
                                  .sample = 1e-4};
@@ -75,9 +75,9 @@ static int read_options(const cli_args *args, embla_wordvec_options *o)
     if (code == CLI_DONE) code = read_real(args, "sample", true, 1, &o->sample);
     if (code == CLI_DONE) code = read_real(args, "phrases", false, DBL_MAX, &o->phrases);
     if (code == CLI_DONE) code = read_grams(args, o);
-    if (code == CLI_DONE && o->buckets > 0 && o->gram_most == 0)
+    if (code == CLI_DONE && o->buckets > 0 && o->max_gram == 0)
         return cli_usage("--buckets has no effect without --subwords");
-    if (code == CLI_DONE && o->hogwild && o->gram_most > 0)
+    if (code == CLI_DONE && o->hogwild && o->max_gram > 0)
         return cli_usage("--hogwild and --subwords cannot be used together");
     return code;
 }
@@ -201,8 +201,8 @@ static const cli_option options[] = {
      .value = "X",
      .standard = "1e-4",
      .help = "words above this share of the text are left out at random; 0 keeps all"},
-    COUNT("least", "5", 1, 0, "words that occur less often get no row"),
-    COUNT("most-words", NULL, 1, WORDS_MOST, "only the N most frequent words get a row"),
+    COUNT("min-count", "5", 1, 0, "words that occur less often get no row"),
+    COUNT("max-words", NULL, 1, WORDS_MOST, "only the N most frequent words get a row"),
     {.name = "phrases",
      .value = "X",
      .help = "read two words as one (new_york) if their score is above X; 100 is usual"},

@@ -93,8 +93,10 @@ static int read_tokens(const embla_corpus *corpus, cli_plan *p)
     if (!p->rows) return no_memory(count);
     for (size_t i = 0, length; i < last; i += length) {
         length = last - i < PIECE ? 1 : PIECE;
-        if (embla_corpus_batch(corpus, (int64_t)(i / length), 1, length, tokens, targets, NULL) !=
-            EMBLA_OK)
+        if (embla_corpus_batch(corpus,
+                               &(embla_corpus_request){
+                                   .step = (int64_t)(i / length), .batch = 1, .length = length},
+                               tokens, targets, NULL) != EMBLA_OK)
             return cli_failed("%s", embla_error());
         for (size_t k = 0; k < length; k++) p->rows[p->row_count++] = tokens[k];
         p->rows[p->row_count] = targets[length - 1];
@@ -154,7 +156,7 @@ static int read_integers(FILE *file, cli_plan *p)
 static int check_rows(const cli_plan *p)
 {
     const embla_plan_options *o = &p->options;
-    const double asked = (double)o->tokens * (double)o->per_token;
+    const double asked = (double)o->tokens * (double)o->rows_per_token;
     if ((double)p->row_count < asked)
         return cli_failed("%s has %zu row numbers; a rank asks for %.0f in a step. Use a longer "
                           "trace, or a smaller --tokens or --per-token.",

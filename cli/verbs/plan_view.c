@@ -71,7 +71,7 @@ const char *cli_plan_verdict(const cli_plan *p, char *text, size_t size)
         (void)snprintf(text, size,
                        "This table needs at least %s of %s; on %s a flat exchange is right: "
                        "its bytes take longer than its messages.",
-                       cli_plural(plan->least_hosts, "host", a), b,
+                       cli_plural(plan->min_hosts, "host", a), b,
                        cli_plural(plan->hosts, "host", c));
         break;
     case EMBLA_PLAN_VERDICT_LATENCY:
@@ -82,12 +82,12 @@ const char *cli_plan_verdict(const cli_plan *p, char *text, size_t size)
                        time_text(flat->numbers.seconds + flat->rows.seconds, c));
         break;
     case EMBLA_PLAN_VERDICT_MEMORY:
-        if (plan->least_hosts > 0)
+        if (plan->min_hosts > 0)
             (void)snprintf(text, size,
                            "This table does not fit %s: each would hold %s, more than %s. Use at "
                            "least %" PRId64 " hosts.",
                            cli_plural(plan->hosts, "host", a),
-                           bytes_text((double)plan->host_bytes, c), b, plan->least_hosts);
+                           bytes_text((double)plan->host_bytes, c), b, plan->min_hosts);
         else
             (void)snprintf(text, size,
                            "No number of hosts with %s each is enough; use more --memory, or a "
@@ -171,8 +171,8 @@ static void print_facts(const cli_plan *p)
                  "%s tokens on each rank, %s each; %.3g%% of the row numbers are "
                  "different (%s)",
                  cli_commas(o->tokens, a),
-                 cli_plural(o->per_token > 0 ? o->per_token : 1, "row", b), 100 * plan->unique,
-                 o->unique > 0 ? "given" : "Zipf's law");
+                 cli_plural(o->rows_per_token > 0 ? o->rows_per_token : 1, "row", b),
+                 100 * plan->unique, o->unique > 0 ? "given" : "Zipf's law");
     cli_out_fact("a host", "%s, network %s, %s a message, memory %s (%s)",
                  bytes_text((double)o->machine.memory, a), speed_text(o->machine.network, b),
                  time_text(o->machine.latency, c), speed_text(o->machine.bandwidth, d),
@@ -271,7 +271,7 @@ static void print_simulation(const cli_plan *p)
         cli_grid_put(&grid, "%s", cli_commas(s->ranks, text));
         cli_grid_put(&grid, "%s", cli_commas(s->senders, text));
         cli_grid_put(&grid, "%.3g%%", 100 * s->unique);
-        cli_grid_put(&grid, "%s%.2f", s->senders < s->ranks ? "<" : "", s->max_load);
+        cli_grid_put(&grid, "%s%.2f", s->senders < s->ranks ? "<" : "", s->load_max);
         cli_grid_put(&grid, "%.3g", s->message_mean);
         cli_grid_put(&grid, "%s", cli_commas((int64_t)s->message_max, text));
         for (int e = 0; e < EMBLA_PLAN_EXCHANGES; e++)
@@ -377,7 +377,7 @@ static void json_simulation(cli_json *json, const cli_plan *p)
         cli_json_count(json, "ranks", s->ranks);
         cli_json_count(json, "senders", s->senders);
         cli_json_real(json, "unique", s->unique);
-        cli_json_real(json, "max_load", s->max_load);
+        cli_json_real(json, "load_max", s->load_max);
         cli_json_real(json, "message_rows_mean", s->message_mean);
         cli_json_real(json, "message_rows_max", s->message_max);
         cli_json_real(json, "empty_messages", s->empty);
@@ -407,9 +407,9 @@ void cli_plan_json(const cli_plan *p)
     cli_json_count(&json, "row_bytes", (int64_t)p->plan.row_bytes);
     cli_json_count(&json, "state_bytes", (int64_t)p->plan.state_bytes);
     cli_json_count(&json, "table_bytes", p->plan.table);
-    cli_json_count(&json, "least_hosts", p->plan.least_hosts);
+    cli_json_count(&json, "min_hosts", p->plan.min_hosts);
     cli_json_count(&json, "tokens", o->tokens);
-    cli_json_count(&json, "per_token", o->per_token > 0 ? o->per_token : 1);
+    cli_json_count(&json, "per_token", o->rows_per_token > 0 ? o->rows_per_token : 1);
     cli_json_real(&json, "unique", p->plan.unique);
     json_machine(&json, p);
     json_plan(&json, "plan", p, &p->plan);

@@ -277,8 +277,6 @@ class Model(_embla.Gpt):
                 f"{shape['vocab']:,} tokens>")
 
 
-_NAMES = {"least is": "min_count is", "most is": "max_words is", "gram_least is": "min_gram is",
-          "gram_most is": "max_gram is"}
 Corpus = Union[Path, Iterable[Union[str, Sequence[str]]]]
 
 
@@ -323,7 +321,7 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
             raise ArgumentError(f"out is {result!r}; its name must end in .safetensors, use save() "
                                 "of the result for other formats")
         with shown(progress) as tell:
-            with renamed(_NAMES | {os.path.join(folder, "corpus.txt"): "the list of sentences"}):
+            with renamed({os.path.join(folder, "corpus.txt"): "the list of sentences"}):
                 run = _embla.Wordvec(source, method=method, dim=dim, window=window,
                                      negatives=negatives, epochs=epochs, rate=rate, sample=sample,
                                      min_count=min_count, max_words=max_words, min_gram=min_gram,

@@ -114,26 +114,30 @@ static embla_status draw(generation *g, int64_t text)
 static embla_status prepare(generation *g)
 {
     size_t wanted = g->prompt + g->most;
-    const embla_gpt_shape *shape = embla_gpt_describe(g->gpt);
-    g->places = wanted < shape->positions ? wanted : shape->positions;
-    embla_status status = embla_decoder_new(g->gpt, g->places, &g->decoder);
+    embla_gpt_shape shape;
+    embla_status status = embla_gpt_describe(g->gpt, &shape);
+    if (status != EMBLA_OK) return status;
+    g->places = wanted < shape.positions ? wanted : shape.positions;
+    status = embla_decoder_new(g->gpt, g->places, &g->decoder);
     return status == EMBLA_OK ? embla_decoder_head(g->decoder, &g->head) : status;
 }
 
 static PyObject *generate(generation *g, const bind_ids *prompt, int64_t text)
 {
-    const embla_gpt_shape *shape = embla_gpt_describe(g->gpt);
+    embla_gpt_shape shape;
     PyObject *list = NULL;
+    embla_status described = embla_gpt_describe(g->gpt, &shape);
+    if (described != EMBLA_OK) return bind_fail(described);
     if (prompt->count < 1 || g->most > INT32_MAX || prompt->count > INT32_MAX)
         return bind_error(EMBLA_ERR_ARGUMENT,
                           "the prompt needs at least 1 token; it has %zu, and "
                           "%zu are to be drawn",
                           prompt->count, g->most);
     g->prompt = prompt->count;
-    int32_t *tokens = bind_ids_tokens(prompt, "token", shape->vocab);
+    int32_t *tokens = bind_ids_tokens(prompt, "token", shape.vocab);
     if (!tokens) return NULL;
     g->tokens = PyMem_Realloc(tokens, (g->prompt + g->most + 1) * sizeof *tokens);
-    g->hidden = PyMem_Malloc(shape->dim * sizeof *g->hidden);
+    g->hidden = PyMem_Malloc(shape.dim * sizeof *g->hidden);
     if (!g->tokens || !g->hidden) {
         PyErr_NoMemory();
     } else {
@@ -189,8 +193,10 @@ static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
 
 static PyObject *gpt_shape(PyObject *self, PyObject *unused)
 {
-    const embla_gpt_shape *s = embla_gpt_describe(handle_of(self));
+    embla_gpt_shape shape, *s = &shape;
     (void)unused;
+    embla_status status = embla_gpt_describe(handle_of(self), &shape);
+    if (status != EMBLA_OK) return bind_fail(status);
     return Py_BuildValue(
         "{s:L,s:n,s:n,s:n,s:n,s:n,s:n,s:N,s:L,s:s}", "vocab", (long long)s->vocab, "dim",
         (Py_ssize_t)s->dim, "layers", (Py_ssize_t)s->layers, "heads", (Py_ssize_t)s->heads,

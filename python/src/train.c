@@ -150,7 +150,7 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         {.name = "clip", .kind = 'd', .to = &clip},
         {.name = "decay", .kind = 'd', .to = &decay},
         {.name = "unit", .kind = 'e', .to = &unit, .names = corpus_name},
-        {.name = "words", .kind = 'n', .to = &s.corpus.words},
+        {.name = "words", .kind = 'n', .to = &s.corpus.max_words},
         {.name = "documents", .kind = 'b', .to = &s.corpus.documents},
         {.name = "validation", .kind = 'd', .to = &s.corpus.validation},
         {.name = "seed", .kind = 'u', .to = &s.options.seed},
@@ -341,8 +341,9 @@ static PyObject *train_steps(PyObject *self, void *unused)
 static PyObject *train_total(PyObject *self, void *unused)
 {
     (void)unused;
-    const embla_train_options *o = embla_train_describe(((bind_object *)self)->handle);
-    return PyLong_FromLongLong(o->schedule.steps);
+    embla_train_options o;
+    embla_status status = embla_train_describe(((bind_object *)self)->handle, &o);
+    return status == EMBLA_OK ? PyLong_FromLongLong(o.schedule.steps) : bind_fail(status);
 }
 
 static PyObject *train_spread(PyObject *self, void *unused)

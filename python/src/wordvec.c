@@ -37,10 +37,10 @@ static PyObject *wordvec_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         {.name = "epochs", .kind = 'z', .to = &o.epochs},
         {.name = "rate", .kind = 'd', .to = &o.rate},
         {.name = "sample", .kind = 'd', .to = &o.sample},
-        {.name = "min_count", .kind = 'l', .to = &o.least},
-        {.name = "max_words", .kind = 'l', .to = &o.most},
-        {.name = "min_gram", .kind = 'z', .to = &o.gram_least},
-        {.name = "max_gram", .kind = 'z', .to = &o.gram_most},
+        {.name = "min_count", .kind = 'l', .to = &o.min_count},
+        {.name = "max_words", .kind = 'l', .to = &o.max_words},
+        {.name = "min_gram", .kind = 'z', .to = &o.min_gram},
+        {.name = "max_gram", .kind = 'z', .to = &o.max_gram},
         {.name = "buckets", .kind = 'l', .to = &o.buckets},
         {.name = "phrases", .kind = 'd', .to = &o.phrases},
         {.name = "seed", .kind = 'u', .to = &o.seed},
@@ -77,11 +77,12 @@ static void wordvec_dealloc(PyObject *self)
 static PyObject *wordvec_steps(PyObject *self, BIND_ARGS)
 {
     int64_t most = 1;
-    embla_wordvec_report r = {0};
+    embla_wordvec_info info = {0};
     const bind_argument arguments[] = {{.name = "most", .kind = 'l', .to = &most}};
     if (!bind_arguments("steps", values, count, names, 1, arguments, 1) || !bind_enter(self, true))
         return NULL;
-    embla_status status = embla_wordvec_progress(handle_of(self), &r);
+    embla_status status = embla_wordvec_describe(handle_of(self), &info);
+    embla_wordvec_report r = info.progress;
     PyThreadState *state = PyEval_SaveThread();
     for (int64_t i = 0; status == EMBLA_OK && i < most && r.step < r.steps; i++)
         status = embla_wordvec_step(handle_of(self), &r);
@@ -93,10 +94,11 @@ static PyObject *wordvec_steps(PyObject *self, BIND_ARGS)
 
 static PyObject *wordvec_counts(PyObject *self, PyObject *unused)
 {
-    embla_wordvec_text t = {0};
+    embla_wordvec_info info = {0};
     (void)unused;
-    embla_status status = embla_wordvec_counts(handle_of(self), &t);
+    embla_status status = embla_wordvec_describe(handle_of(self), &info);
     if (status != EMBLA_OK) return bind_fail(status);
+    const embla_wordvec_text t = info.text;
     return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "bytes", (long long)t.bytes, "tokens",
                          (long long)t.tokens, "known", (long long)t.known, "words",
                          (long long)t.words, "grams", (long long)t.grams, "phrases",

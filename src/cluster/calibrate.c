@@ -280,9 +280,8 @@ embla_status embla_plan_measure(const embla_comm *comm, const embla_plan_options
                                 embla_plan_machine *out)
 {
     bench b = {.comm = comm};
-    if (!comm || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plan_measure: %s is NULL",
-                          comm ? "out" : "the communicator");
+    EMBLA_NEED(comm);
+    EMBLA_NEED(out);
     const char *why = "its speeds cannot be measured";
     embla_status status = embla_plan_prepare(options, &b.sizes);
     if (status == EMBLA_OK) status = set_up(&b);

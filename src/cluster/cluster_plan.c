@@ -71,8 +71,8 @@ static embla_status check(const embla_plan_options *o)
                           "%zu and %zu",
                           o->scale_bytes, o->out_bytes, EMBLA_DIM_MOST, 8 * EMBLA_DIM_MOST);
     EMBLA_TRY(check_between("the number of tokens", o->tokens, 1, ASKED_MOST));
-    EMBLA_TRY(
-        check_between("the number of rows per token", o->per_token, 0, ASKED_MOST / o->tokens));
+    EMBLA_TRY(check_between("the number of rows per token", o->rows_per_token, 0,
+                            ASKED_MOST / o->tokens));
     EMBLA_TRY(check_between("hosts", o->hosts, 0, EMBLA_BUCKETS_MOST));
     EMBLA_TRY(check_between("ranks per host", o->ranks_per_host, 0,
                             EMBLA_BUCKETS_MOST / (o->hosts > 0 ? o->hosts : 1)));
@@ -130,7 +130,7 @@ embla_status embla_plan_prepare(const embla_plan_options *options, embla_plan_si
                           "a table of %" PRId64 " rows with %zu bytes each is larger than any "
                           "cluster",
                           o->rows, sizes.row_bytes + sizes.state_bytes);
-    if (o->per_token == 0) o->per_token = 1;
+    if (o->rows_per_token == 0) o->rows_per_token = 1;
     if (o->ranks_per_host == 0) o->ranks_per_host = 1;
     if (o->out_bytes == 0) o->out_bytes = o->dim * sizeof(float);
     embla_plan_machine *m = &o->machine;
@@ -140,7 +140,7 @@ embla_status embla_plan_prepare(const embla_plan_options *options, embla_plan_si
     if (m->bandwidth == 0.0) m->bandwidth = 200e9;
     if (m->dedup == 0.0) m->dedup = 18e-9;
     if (m->owner == 0.0) m->owner = 2e-9;
-    sizes.asked = (double)o->tokens * (double)o->per_token;
+    sizes.asked = (double)o->tokens * (double)o->rows_per_token;
     *out = sizes;
     return EMBLA_OK;
 }
@@ -328,8 +328,8 @@ static void compute_times(const embla_plan_sizes *s, const embla_zipf *zipf,
 static embla_plan_verdict judge(const embla_plan_sizes *s, const embla_plan_report *plan)
 {
     const embla_plan_times *flat = &plan->times[EMBLA_PLAN_EXCHANGE_FLAT];
-    if (plan->least_hosts == 1) return EMBLA_PLAN_VERDICT_ONE_HOST;
-    if (plan->least_hosts == 0 || plan->host_bytes > s->o.machine.memory)
+    if (plan->min_hosts == 1) return EMBLA_PLAN_VERDICT_ONE_HOST;
+    if (plan->min_hosts == 0 || plan->host_bytes > s->o.machine.memory)
         return EMBLA_PLAN_VERDICT_MEMORY;
     return flat->latency > flat->numbers.seconds + flat->rows.seconds ? EMBLA_PLAN_VERDICT_LATENCY
                                                                       : EMBLA_PLAN_VERDICT_FITS;
@@ -341,11 +341,11 @@ embla_status embla_plan_compute(const embla_plan_options *options, embla_plan_re
     embla_plan_report plan = {0}, copy = {0};
     embla_zipf zipf;
     EMBLA_TRY(embla_plan_prepare(options, &s));
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plan_compute: out is NULL");
+    EMBLA_NEED(out);
     embla_zipf_set(&zipf, s.o.rows, s.o.zipf);
     plan.unique = s.o.unique > 0.0 ? s.o.unique : embla_zipf_unique(&zipf, s.asked) / s.asked;
-    plan.least_hosts = count_hosts(&s, plan.unique);
-    plan.hosts = s.o.hosts > 0 ? s.o.hosts : plan.least_hosts > 0 ? plan.least_hosts : 1;
+    plan.min_hosts = count_hosts(&s, plan.unique);
+    plan.hosts = s.o.hosts > 0 ? s.o.hosts : plan.min_hosts > 0 ? plan.min_hosts : 1;
     plan.ranks = plan.hosts * s.o.ranks_per_host;
     plan.buckets = embla_plan_buckets(&s, plan.ranks);
     if (plan.ranks > (int64_t)plan.buckets)

@@ -195,7 +195,7 @@ embla_status embla_comm_open(const embla_comm_options *options, const embla_comm
     const embla_comm_options defaults = {0};
     char reason[PATH];
     if (!options) options = &defaults;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_comm_open: out is NULL");
+    EMBLA_NEED(out);
     if (options->patience < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "patience is %d seconds; it must be 0 or greater",
                           options->patience);

@@ -48,4 +48,7 @@ int64_t embla_comm_vote(const embla_comm *comm, embla_status status);
 EMBLA_CHECKED embla_status embla_comm_verdict(const embla_comm *comm, embla_status status,
                                               int64_t worst, const char *what);
 
+/* The communicator of one process alone. */
+const embla_comm *embla_comm_self(void);
+
 #endif

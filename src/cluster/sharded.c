@@ -17,7 +17,7 @@
 /* What all ranks need to agree on anything. */
 static embla_status check_comm(const embla_comm *comm)
 {
-    if (!comm) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_new: the communicator is NULL");
+    if (!comm) return embla_need("embla_sharded_new", "comm", false);
     EMBLA_TRY(embla_reserved_check(comm->reserved, sizeof comm->reserved / sizeof(uint64_t)));
     if (comm->size >= 1 && comm->rank >= 0 && comm->rank < comm->size) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT, "the communicator has rank %d of %d", comm->rank,
@@ -27,9 +27,8 @@ static embla_status check_comm(const embla_comm *comm)
 static embla_status check(const embla_comm *comm, const embla_sharded_options *o,
                           embla_sharded *const *out)
 {
-    if (!o || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_new: %s NULL",
-                          o ? "out is" : "options are");
+    EMBLA_TRY(embla_need("embla_sharded_new", "options", o != NULL));
+    EMBLA_TRY(embla_need("embla_sharded_new", "out", out != NULL));
     EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->rows < 1 || o->rows > EMBLA_ROWS_MOST)
@@ -239,16 +238,11 @@ embla_status embla_sharded_check_lengths(const size_t *lengths, size_t shards, s
         if (!embla_add_ok(sum, lengths[i], &sum) || sum > count) break;
     if (sum == count) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_SHAPE,
-                      "the lengths of %zu shards sum to %" PRIu64 ", but there are %zu %s", shards,
-                      sum, count, what);
+                      "the lengths of %zu micro-batches sum to %" PRIu64 ", but there are %zu %s",
+                      shards, sum, count, what);
 }
 
 /* ---- places ---- */
-
-const embla_sharded_options *embla_sharded_describe(const embla_sharded *sharded)
-{
-    return sharded ? &sharded->options : NULL;
-}
 
 embla_table *embla_sharded_table(embla_sharded *sharded)
 {
@@ -277,14 +271,9 @@ int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local)
     return row < sharded->options.rows ? row : -1;
 }
 
-void embla_sharded_statistics(const embla_sharded *sharded, embla_sharded_stats *out)
-{
-    if (sharded && out) *out = sharded->stats;
-}
-
 embla_status embla_sharded_publish(embla_sharded *sharded)
 {
-    if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_publish: it is NULL");
+    EMBLA_NEED(sharded);
     EMBLA_TRY(embla_sharded_idle(sharded));
     return sharded->near ? sharded->comm->barrier(sharded->comm->owner, 0) : EMBLA_OK;
 }
@@ -298,7 +287,7 @@ static int64_t number_of(const void *owner, int64_t row)
 
 embla_status embla_sharded_init(embla_sharded *sharded, const embla_init_options *options)
 {
-    if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_init: it is NULL");
+    EMBLA_NEED(sharded);
     EMBLA_TRY(embla_sharded_idle(sharded));
     const embla_table_part part = {
         .rows = sharded->options.rows, .number = number_of, .owner = sharded};
@@ -332,7 +321,7 @@ static embla_status fill_bucket(embla_sharded *s, const embla_table *table, size
 static embla_status fill(embla_sharded *s, const embla_table *table)
 {
     const embla_sharded_options *o = &s->options;
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_fill: the table is NULL");
+    if (!table) return embla_need("embla_sharded_fill", "table", false);
     if (embla_table_rows(table) != o->rows || embla_table_dim(table) != o->dim)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the table is %" PRId64 " x %zu, but the sharded table %" PRId64 " x %zu",
@@ -346,7 +335,7 @@ static embla_status fill(embla_sharded *s, const embla_table *table)
 
 embla_status embla_sharded_fill(embla_sharded *sharded, const embla_table *table)
 {
-    if (!sharded) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_fill: it is NULL");
+    EMBLA_NEED(sharded);
     EMBLA_TRY(embla_sharded_idle(sharded));
     EMBLA_TRY(embla_comm_agree(sharded->comm, fill(sharded, table), "copying rows"));
     return embla_sharded_publish(sharded);

@@ -61,7 +61,6 @@ struct embla_sharded {
     size_t owned_capacity;
     embla_scratch parts, sent, received, keys, sums;
     embla_scratch loss; /* everything that embla_sharded_loss needs */
-    embla_sharded_stats stats;
 };
 
 /* The bucket at a place. */
@@ -87,6 +86,13 @@ static inline int64_t embla_sharded_at(const embla_sharded *s, const int64_t *be
 {
     return begin[(size_t)row & (s->options.buckets - 1)] + (row >> s->shift);
 }
+
+/* The rank that owns a row, and the number of the row in that rank's table; -1 if there is no such
+ * row. */
+int embla_sharded_owner(const embla_sharded *sharded, int64_t row);
+int64_t embla_sharded_local(const embla_sharded *sharded, int64_t row);
+/* The row that a row of this rank's table is; -1 if it is not used. */
+int64_t embla_sharded_global(const embla_sharded *sharded, int64_t local);
 
 /* EMBLA_ERR_BUSY while a lookup is under way: others may not use its counts, nor exchange anything
  * between its exchanges. It is under way on all ranks, so each refuses by itself. */

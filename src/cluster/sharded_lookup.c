@@ -44,12 +44,7 @@ static embla_status check(const embla_sharded *s, const int64_t *rows, size_t co
 /* Writes the rows in `near` of the row numbers to where. */
 static void find_near(embla_sharded *s, const int64_t *rows, size_t count)
 {
-    int64_t others = 0;
-    for (size_t i = 0; i < count; i++) {
-        s->where[i] = embla_sharded_at(s, s->near_of, rows[i]);
-        others += embla_sharded_rank(s, rows[i]) != s->comm->rank;
-    }
-    s->stats.shared += others;
+    for (size_t i = 0; i < count; i++) s->where[i] = embla_sharded_at(s, s->near_of, rows[i]);
 }
 
 /* ---- places ---- */
@@ -81,7 +76,6 @@ static void find_places(embla_sharded *s)
         s->place[u] = (int64_t)place;
         s->numbers[place] =
             embla_sharded_at(s, list == lists - 1 ? last : s->local_of, s->found[u]);
-        s->stats.shared += list == lists - 1 && embla_sharded_rank(s, s->found[u]) != s->comm->rank;
     }
     for (size_t i = 0; i < s->count; i++) s->where[i] = s->place[s->where[i]];
 }
@@ -161,8 +155,6 @@ static embla_status send_rows(embla_sharded *s)
                                      .receive = s->staged ? embla_table_data(s->staged) : NULL,
                                      .receive_counts = s->counts,
                                      .unit = row_bytes};
-    s->stats.sent += (int64_t)n;
-    s->stats.received += (int64_t)sum_of(s->counts, s->comm->size);
     return send(s, EMBLA_SHARDED_ROWS, &exchange);
 }
 
@@ -204,14 +196,13 @@ static embla_status find_rows(embla_sharded *s, const int64_t *rows)
     embla_status status = room_staged(s);
     if (status != EMBLA_OK) s->count = s->unique = 0;
     find_places(s);
-    s->stats.unique += (int64_t)s->unique;
     return status;
 }
 
 embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *rows, size_t count)
 {
     embla_sharded *s = sharded;
-    if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_lookup_start: it is NULL");
+    EMBLA_NEED(sharded);
     EMBLA_TRY(embla_sharded_idle(s));
     embla_status status = check(s, rows, count);
     s->count = status == EMBLA_OK ? count : 0;
@@ -227,7 +218,6 @@ embla_status embla_sharded_lookup_start(embla_sharded *sharded, const int64_t *r
         EMBLA_TRY(advance(s, true));
         return status;
     }
-    s->stats.asked += (int64_t)s->count;
     s->busy = true;
     return EMBLA_OK;
 }
@@ -267,6 +257,7 @@ embla_status embla_sharded_lookup_finish(embla_sharded *sharded, float *out)
 embla_status embla_sharded_lookup(embla_sharded *sharded, const int64_t *rows, size_t count,
                                   float *out)
 {
+    EMBLA_NEED(sharded);
     EMBLA_TRY(embla_sharded_lookup_start(sharded, rows, count));
     return finish(sharded, false, out);
 }

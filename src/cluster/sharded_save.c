@@ -35,9 +35,6 @@ typedef struct {
 static embla_status begin(embla_sharded *s, embla_optim *optim, const char *folder, files *out)
 {
     *out = (files){.s = s, .optim = optim, .folder = folder};
-    if (!s || !folder)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "files of a sharded table: %s is NULL",
-                          s ? "the folder" : "the table");
     EMBLA_TRY(embla_sharded_idle(s));
     while (optim && out->state_count < STATES &&
            embla_optim_state_at(optim, out->state_count, &out->states[out->state_count]) ==
@@ -230,6 +227,8 @@ static embla_status check_new(const files *f)
 embla_status embla_sharded_save(embla_sharded *sharded, embla_optim *optim, const char *folder,
                                 int64_t step)
 {
+    EMBLA_NEED(sharded);
+    EMBLA_NEED(folder);
     files f;
     EMBLA_TRY(begin(sharded, optim, folder, &f));
     const embla_comm *comm = sharded->comm;
@@ -404,6 +403,8 @@ static embla_status load_part(files *f, int64_t *steps)
 embla_status embla_sharded_load(embla_sharded *sharded, embla_optim *optim, const char *folder,
                                 int64_t *step)
 {
+    EMBLA_NEED(sharded);
+    EMBLA_NEED(folder);
     files f;
     int64_t steps = 0;
     EMBLA_TRY(begin(sharded, optim, folder, &f));
@@ -554,10 +555,8 @@ static embla_status write_rows(void *context, embla_sharded_read *read, void *co
 
 embla_status embla_sharded_export(embla_sharded *sharded, const char *path, const char *name)
 {
-    if (!sharded || !path || !name)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_export: %s is NULL",
-                          !sharded ? "the table"
-                          : !path  ? "the path"
-                                   : "the name");
+    EMBLA_NEED(sharded);
+    EMBLA_NEED(path);
+    EMBLA_NEED(name);
     return embla_sharded_stream(&sharded, 1, write_rows, &(exported){sharded, path, name});
 }

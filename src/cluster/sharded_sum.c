@@ -1,50 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of gradients over all ranks, each row's at its owner.
  *
- *   this rank's shards -> a sum for each row of a shard, in double, rounded to float   (sum_shards)
- *   (row, sum) to the owners, in the order of shards                                   (send)
- *   owner: the sums of a row over all shards, in order, in double, rounded             (finish)
+ *   this rank's micro-batches -> a sum for each of their rows, in double, rounded to float
+ * (sum_pieces) (row, sum) to the owners, in the order of micro-batches (send) owner: the sums of a
+ * row over all micro-batches, in order, in double, rounded             (finish)
  *
- * Ranks take shards in order, and an exchange delivers in the order of ranks. So an owner gets the
- * sums of a row in the order of shards, whatever the number of ranks. Both sums are embla_scatter.
+ * Ranks take micro-batches in order, and an exchange delivers in the order of ranks. So an owner
+ * gets the sums of a row in the order of micro-batches, whatever the number of ranks. Both sums are
+ * embla_scatter.
  */
 #include <string.h>
 
+#include "base/options.h"
 #include "cluster/sharded.h"
 
-/* What the shards of this rank give: rows and their sums, shard by shard. */
+/* What the micro-batches of this rank give: rows and their sums, micro-batch by micro-batch. */
 typedef struct {
     int64_t *rows;
     float *sums;
     size_t count;
 } parts;
 
-static embla_status check(const embla_sharded *s, const int64_t *rows, size_t count,
-                          const size_t *lengths, size_t shards, const float *gradients)
+static embla_status check(const embla_sharded *s, const embla_sharded_batch *batch,
+                          const float *gradients)
 {
-    if (count > s->options.capacity)
+    if (batch->count > s->options.capacity)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the capacity is %zu row numbers",
-                          count, s->options.capacity);
-    if (count > 0 && (!rows || !gradients))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients, but %s is NULL", count,
-                          rows ? "gradients" : "the list of rows");
-    return embla_sharded_check_lengths(lengths, shards, count, "rows");
+                          batch->count, s->options.capacity);
+    if (batch->count > 0 && (!batch->rows || !gradients))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu gradients, but %s is NULL", batch->count,
+                          batch->rows ? "gradients" : "the list of rows");
+    return embla_sharded_check_lengths(batch->lengths, batch->micro_batches, batch->count, "rows");
 }
 
-/* Sums within each shard. */
-static embla_status sum_shards(embla_sharded *s, const int64_t *rows, size_t count,
-                               const size_t *lengths, size_t shards, const float *gradients,
-                               parts *out)
+/* Sums within each micro-batch. */
+static embla_status sum_pieces(embla_sharded *s, const embla_sharded_batch *batch,
+                               const float *gradients, parts *out)
 {
     size_t dim = s->options.dim, at = 0;
     const embla_scatter_options options = {.threads = s->options.threads};
     if (!s->mine) EMBLA_TRY(embla_scatter_new(s->options.rows, s->options.capacity, &s->mine));
-    EMBLA_TRY(embla_sharded_room(&s->keys, (count + 1) * sizeof(int64_t), "rows with gradients"));
-    EMBLA_TRY(embla_sharded_room(&s->parts, (count + 1) * dim * sizeof(float), "gradients"));
+    EMBLA_TRY(
+        embla_sharded_room(&s->keys, (batch->count + 1) * sizeof(int64_t), "rows with gradients"));
+    EMBLA_TRY(embla_sharded_room(&s->parts, (batch->count + 1) * dim * sizeof(float), "gradients"));
     *out = (parts){.rows = s->keys.memory, .sums = s->parts.memory};
-    for (size_t i = 0; i < (lengths ? shards : 1); i++) {
-        size_t length = lengths ? lengths[i] : count;
-        EMBLA_TRY(embla_scatter_plan_rows(s->mine, rows + at, length, &options));
+    for (size_t i = 0; i < (batch->lengths ? batch->micro_batches : 1); i++) {
+        size_t length = batch->lengths ? batch->lengths[i] : batch->count;
+        EMBLA_TRY(embla_scatter_plan_rows(s->mine, batch->rows + at, length, &options));
         size_t found = embla_scatter_count(s->mine);
         if (found > 0) {
             memcpy(out->rows + out->count, embla_scatter_rows(s->mine), found * sizeof(int64_t));
@@ -57,8 +59,8 @@ static embla_status sum_shards(embla_sharded *s, const int64_t *rows, size_t cou
     return EMBLA_OK;
 }
 
-/* Orders the sums by owner, keeping the order of shards: row numbers at the owners, then sums, in
- * `sent`. Returns the number for each rank in counts. */
+/* Orders the sums by owner, keeping the order of micro-batches: row numbers at the owners, then
+ * sums, in `sent`. Returns the number for each rank in counts. */
 static embla_status order_by_owner(embla_sharded *s, const parts *from, size_t *counts,
                                    parts *ordered)
 {
@@ -78,8 +80,6 @@ static embla_status order_by_owner(embla_sharded *s, const parts *from, size_t *
         ordered->rows[place] = embla_sharded_at(s, s->local_of, from->rows[i]);
         memcpy(ordered->sums + place * dim, from->sums + i * dim, row_bytes);
     }
-    for (int r = 0; r < s->comm->size; r++)
-        if (r != s->comm->rank) s->stats.gradients += (int64_t)counts[r];
     return EMBLA_OK;
 }
 
@@ -116,31 +116,30 @@ static embla_status send(const embla_comm *c, size_t dim, const parts *ordered,
     return c->alltoallv(c->owner, &exchange);
 }
 
-static embla_status finish(embla_sharded *s, const parts *got, const int64_t **owned,
-                           const float **sums, size_t *count)
+static embla_status finish(embla_sharded *s, const parts *got, embla_sharded_sums *out)
 {
     const embla_scatter_options options = {.threads = s->options.threads};
     EMBLA_TRY(embla_scatter_plan_rows(s->owned, got->rows, got->count, &options));
-    *count = embla_scatter_count(s->owned);
-    *owned = embla_scatter_rows(s->owned);
-    *sums = s->sums.memory;
-    if (*count == 0) return EMBLA_OK;
+    *out = (embla_sharded_sums){.rows = embla_scatter_rows(s->owned),
+                                .sums = s->sums.memory,
+                                .count = embla_scatter_count(s->owned)};
+    if (out->count == 0) return EMBLA_OK;
     return embla_scatter_sum(s->owned, got->sums, s->options.dim, s->sums.memory);
 }
 
-embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows, size_t count,
-                               const size_t *lengths, size_t shards, const float *gradients,
-                               const int64_t **owned, const float **sums, size_t *owned_count)
+embla_status embla_sharded_sum(embla_sharded *sharded, const embla_sharded_batch *batch,
+                               const float *gradients, embla_sharded_sums *out)
 {
     embla_sharded *s = sharded;
     parts mine = {0}, ordered = {0}, got = {0};
-    if (!s || !owned || !sums || !owned_count)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_sum: %s is NULL",
-                          s ? "an output" : "the sharded table");
+    EMBLA_NEED(sharded);
+    EMBLA_NEED(batch);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_sharded_idle(s));
     size_t *counts = s->counts, *from = counts + 2 * (size_t)s->comm->size;
-    embla_status status = check(s, rows, count, lengths, shards, gradients);
-    if (status == EMBLA_OK) status = sum_shards(s, rows, count, lengths, shards, gradients, &mine);
+    embla_status status = embla_options_check(batch);
+    if (status == EMBLA_OK) status = check(s, batch, gradients);
+    if (status == EMBLA_OK) status = sum_pieces(s, batch, gradients, &mine);
     if (status == EMBLA_OK) status = order_by_owner(s, &mine, counts, &ordered);
     if (status != EMBLA_OK) memset(counts, 0, (size_t)s->comm->size * sizeof *counts);
     /* a rank that failed sends counts, too, so that all agree once, when all memory is there */
@@ -148,5 +147,5 @@ embla_status embla_sharded_sum(embla_sharded *sharded, const int64_t *rows, size
     if (status == EMBLA_OK) status = make_room(s, from, &got);
     EMBLA_TRY(embla_comm_agree(s->comm, status, "its gradients are not summed"));
     EMBLA_TRY(send(s->comm, s->options.dim, &ordered, counts, &got, from));
-    return finish(s, &got, owned, sums, owned_count);
+    return finish(s, &got, out);
 }

@@ -120,7 +120,7 @@ static void count_sender(tally *t, int64_t sender, const int64_t *unique, size_t
 }
 
 /* The load of the busiest owner, divided by the mean. */
-static double max_load(const tally *t)
+static double load_max(const tally *t)
 {
     uint64_t sum = 0, most = 0;
     for (int64_t r = 0; r < t->among; r++) {
@@ -141,7 +141,7 @@ static void fill_times(const embla_plan_sizes *s, const embla_zipf *zipf, const 
         double share = (double)embla_plan_near(s, t->among) / (double)t->among;
         embla_plan_load load = {.asked = s->asked, .unique = out->unique * s->asked};
         load.far = load.unique * (1.0 - share);
-        load.served = load.far * max_load(t);
+        load.served = load.far * load_max(t);
         load.sent = load.unique * (1.0 - 1.0 / (double)t->among);
         load.touched = embla_plan_touched(s, zipf, out->unique, out->ranks, t->among);
         embla_plan_time(s, exchange, out->ranks, t->among, &load, &out->times[i]);
@@ -155,7 +155,7 @@ static void fill(const embla_plan_sizes *s, const embla_zipf *zipf, const tally 
     for (int64_t r = 0; r < all->among; r++) sum += (double)all->loads[r];
     *out = (embla_simulation){.ranks = all->among, .senders = all->senders};
     out->unique = sum / (double)all->senders / s->asked;
-    out->max_load = max_load(all);
+    out->load_max = load_max(all);
     out->message_mean = sum / (double)all->senders / (double)all->among;
     out->message_max = (double)all->most;
     out->empty = pairs > 0.0 ? (double)all->empty / pairs : 0.0;
@@ -167,7 +167,7 @@ static void fill(const embla_plan_sizes *s, const embla_zipf *zipf, const tally 
 static embla_status check(const embla_plan_sizes *s, const embla_simulation_options *from,
                           const int64_t *ranks, size_t count, const embla_simulation *out)
 {
-    size_t most = from->most > 0 ? from->most : MOST_USUAL;
+    size_t most = from->max_rows > 0 ? from->max_rows : MOST_USUAL;
     if (!ranks || !out)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plan_simulate: %s is NULL",
                           ranks ? "out" : "the list of ranks");
@@ -201,7 +201,7 @@ static embla_status check(const embla_plan_sizes *s, const embla_simulation_opti
 /* How many of `ranks` ranks are simulated. */
 static int64_t count_senders(const embla_simulation_options *from, size_t asked, int64_t ranks)
 {
-    size_t most = from->most > 0 ? from->most : MOST_USUAL;
+    size_t most = from->max_rows > 0 ? from->max_rows : MOST_USUAL;
     int64_t senders = (int64_t)(most / asked), pairs = PAIRS_MOST / ranks;
     if (from->trace && from->count / asked < (size_t)senders)
         senders = (int64_t)(from->count / asked);

@@ -41,10 +41,10 @@ static embla_status agree(const team *w, embla_status status, const char *what)
 
 embla_train_split embla_team_split(const embla_team *w)
 {
-    return (embla_train_split){.micro_batches = w->options.shards,
+    return (embla_train_split){.micro_batches = w->options.micro_batches,
                                .fast = w->options.fast,
-                               .ngrams = w->options.sharded,
-                               .tokens = w->options.sharded_tokens};
+                               .ngrams = w->options.shard_ngrams,
+                               .tokens = w->options.shard_tokens};
 }
 
 /* ---- divided rows ---- */
@@ -210,10 +210,10 @@ embla_status embla_team_describe_saved(const char *path, embla_team_options *out
     embla_status status = embla_train_file_open(path, &file);
     const embla_train_split *split = &file.state.split;
     if (status == EMBLA_OK)
-        *out = (embla_team_options){.shards = split->micro_batches,
+        *out = (embla_team_options){.micro_batches = split->micro_batches,
                                     .fast = split->fast,
-                                    .sharded = split->ngrams,
-                                    .sharded_tokens = split->tokens};
+                                    .shard_ngrams = split->ngrams,
+                                    .shard_tokens = split->tokens};
     embla_train_file_close(&file);
     return status;
 }

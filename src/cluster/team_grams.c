@@ -125,11 +125,14 @@ embla_status embla_team_grams_sum(embla_team_grams *g, const int64_t *rows, size
                                   const size_t *lengths, size_t pieces, const float *gradients,
                                   embla_train_rows *out)
 {
-    const float *sums = NULL;
-    out->dim = g->dim;
-    EMBLA_TRY(embla_sharded_sum(g->table.sharded, rows, count, lengths, pieces, gradients,
-                                &out->rows, &sums, &out->count));
-    memcpy(&out->values, &sums, sizeof sums); /* memory of the table, which we may change */
+    embla_sharded_sums got;
+    EMBLA_TRY(embla_sharded_sum(
+        g->table.sharded,
+        &(embla_sharded_batch){
+            .rows = rows, .count = count, .lengths = lengths, .micro_batches = pieces},
+        gradients, &got));
+    *out = (embla_train_rows){.rows = got.rows, .count = got.count, .dim = g->dim};
+    memcpy(&out->values, &got.sums, sizeof got.sums); /* memory of the table, which we may change */
     return EMBLA_OK;
 }
 

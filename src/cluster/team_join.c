@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "model/gpt_trunk.h"
 
-enum { SHARDS = 12 }; /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
+enum { PIECES = 12 }; /* the default: 1, 2, 3, 4, 6 and 12 ranks have equal parts */
 
 typedef embla_team team;
 
@@ -19,8 +19,8 @@ static size_t largest_part(const team *w)
 {
     size_t most = 0;
     for (size_t r = 0; r < (size_t)w->comm->size; r++) {
-        size_t from = embla_team_sequence(w, embla_team_first_shard(w, r));
-        size_t to = embla_team_sequence(w, embla_team_first_shard(w, r + 1));
+        size_t from = embla_team_sequence(w, embla_team_first_piece(w, r));
+        size_t to = embla_team_sequence(w, embla_team_first_piece(w, r + 1));
         if (to - from > most) most = to - from;
     }
     return most;
@@ -60,7 +60,7 @@ static embla_status check_tokens(const embla_train *t)
 }
 
 static embla_status check_join(const embla_train *t, const embla_comm *comm,
-                               const embla_team_options *o, size_t *shards)
+                               const embla_team_options *o, size_t *pieces)
 {
     if (t->shared)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
@@ -68,40 +68,42 @@ static embla_status check_join(const embla_train *t, const embla_comm *comm,
     if (t->gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a training of %d ranks needs a model in f32, not f64", comm->size);
-    if (o->sharded && !t->ngram)
+    if (o->shard_ngrams && !t->ngram)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the model has no n-gram table that %d ranks could divide", comm->size);
-    if (o->sharded_tokens) EMBLA_TRY(check_tokens(t));
+    if (o->shard_tokens) EMBLA_TRY(check_tokens(t));
     size_t batch = t->options.batch;
-    *shards = o->shards > 0 ? o->shards : batch < SHARDS ? batch : SHARDS;
-    if (*shards > batch)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%zu shards, but a batch has only %zu sequences; use a larger batch",
-                          *shards, batch);
-    if (*shards > EMBLA_EXACT_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu shards; at most %d are possible", *shards,
+    *pieces = o->micro_batches > 0 ? o->micro_batches : batch < PIECES ? batch : PIECES;
+    if (*pieces > batch)
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT,
+            "%zu micro-batches, but a batch has only %zu sequences; use a larger batch", *pieces,
+            batch);
+    if (*pieces > EMBLA_EXACT_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu micro-batches; at most %d are possible", *pieces,
                           (int)EMBLA_EXACT_MOST);
-    if ((size_t)comm->size > *shards)
+    if ((size_t)comm->size > *pieces)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%d ranks, but a batch of %zu sequences has only %zu %s; use fewer ranks "
-                          "or more shards",
-                          comm->size, batch, *shards, *shards == 1 ? "shard" : "shards");
+                          "or more micro-batches",
+                          comm->size, batch, *pieces,
+                          *pieces == 1 ? "micro-batch" : "micro-batches");
     return EMBLA_OK;
 }
 
 /* Allocates the struct and the lists of pieces. */
-static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t shards,
+static embla_status new_team(const embla_train *t, const embla_comm *comm, size_t micro_batches,
                              size_t numbers, const embla_team_options *o, team **out)
 {
     bool fast = o->fast;
     embla_layout layout = {0};
     void *memory = NULL;
-    size_t pieces = fast ? (size_t)comm->size : shards, rank = (size_t)comm->rank;
+    size_t pieces = fast ? (size_t)comm->size : micro_batches, rank = (size_t)comm->rank;
     (void)embla_layout_add(&layout, 1, sizeof(team));
     size_t losses = embla_layout_add(&layout, pieces, sizeof(double));
     size_t shared = embla_layout_add(
         &layout, EMBLA_TEAM_NUMBERS + pieces + numbers / EMBLA_EXACT_BLOCK + 2, sizeof(int64_t));
-    size_t lengths = embla_layout_add(&layout, shards, sizeof(size_t));
+    size_t lengths = embla_layout_add(&layout, micro_batches, sizeof(size_t));
     size_t counted = embla_layout_add(&layout, pieces, sizeof(int64_t));
     EMBLA_TRY(embla_mem_new(layout.bytes, "a team of ranks", &memory));
     char *block = memory;
@@ -109,18 +111,18 @@ static embla_status new_team(const embla_train *t, const embla_comm *comm, size_
     *w = (team){.comm = comm,
                 .bytes = layout.bytes,
                 .batch = t->options.batch,
-                .options = {.shards = shards,
+                .options = {.micro_batches = micro_batches,
                             .fast = fast,
-                            .sharded = o->sharded,
-                            .sharded_tokens = o->sharded_tokens},
+                            .shard_ngrams = o->shard_ngrams,
+                            .shard_tokens = o->shard_tokens},
                 .pieces = pieces,
                 .losses = (double *)(void *)(block + losses),
                 .shared = (int64_t *)(void *)(block + shared),
                 .counted = (int64_t *)(void *)(block + counted),
                 .lengths = (size_t *)(void *)(block + lengths),
                 .compared = -2};
-    w->first = fast ? rank : embla_team_first_shard(w, rank);
-    w->end = fast ? rank + 1 : embla_team_first_shard(w, rank + 1);
+    w->first = fast ? rank : embla_team_first_piece(w, rank);
+    w->end = fast ? rank + 1 : embla_team_first_piece(w, rank + 1);
     *out = w;
     return EMBLA_OK;
 }
@@ -134,7 +136,7 @@ static embla_status new_sums(team *w, size_t numbers)
     if (held == 0) return EMBLA_OK;
     /* as many bytes as the gradients, a few times: no overflow */
     w->held_bytes = held * numbers * sizeof(float);
-    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of shards", &memory));
+    EMBLA_TRY(embla_mem_new(w->held_bytes, "the gradients of micro-batches", &memory));
     w->held = memory;
     return EMBLA_OK;
 }
@@ -143,14 +145,14 @@ static embla_status new_sums(team *w, size_t numbers)
 static embla_status make_team(const embla_train *t, const embla_comm *comm,
                               const embla_team_options *o, team **out, void **states)
 {
-    size_t shards = 0;
-    EMBLA_TRY(check_join(t, comm, o, &shards));
-    size_t numbers = o->sharded_tokens ? embla_gpt_trunk_numbers(t->gpt) : t->gpt->numbers;
-    EMBLA_TRY(new_team(t, comm, shards, numbers, o, out));
+    size_t pieces = 0;
+    EMBLA_TRY(check_join(t, comm, o, &pieces));
+    size_t numbers = o->shard_tokens ? embla_gpt_trunk_numbers(t->gpt) : t->gpt->numbers;
+    EMBLA_TRY(new_team(t, comm, pieces, numbers, o, out));
     EMBLA_TRY(embla_team_slices_new(comm, numbers, &(*out)->slices));
     if (!o->fast) EMBLA_TRY(new_sums(*out, numbers));
     EMBLA_TRY(embla_team_rows_new(comm, t, (*out)->end - (*out)->first, largest_part(*out),
-                                  o->sharded, &(*out)->rows));
+                                  o->shard_ngrams, &(*out)->rows));
     return embla_mem_new((size_t)comm->size * sizeof(embla_train_state),
                          "the settings of all ranks", states);
 }
@@ -171,8 +173,8 @@ static embla_status compare_states(const embla_train *t, const team *w, void *st
 /* Divides tables. *optim is for the n-gram rows of this rank. */
 static embla_status divide_tables(embla_train *t, team *w, embla_optim **optim)
 {
-    if (w->options.sharded) EMBLA_TRY(embla_team_grams_new(w->comm, t, &w->grams, optim));
-    if (!w->options.sharded_tokens) return EMBLA_OK;
+    if (w->options.shard_ngrams) EMBLA_TRY(embla_team_grams_new(w->comm, t, &w->grams, optim));
+    if (!w->options.shard_tokens) return EMBLA_OK;
     return embla_team_tokens_new(w->comm, t, largest_part(w), w->options.fast, &w->tokens);
 }
 
@@ -206,15 +208,14 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     void *states = NULL;
     embla_optim *optim = NULL;
     EMBLA_TRY(embla_options_check(options));
-    if (!train || !comm)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_join: %s is NULL",
-                          train ? "comm" : "train");
+    EMBLA_NEED(train);
+    EMBLA_NEED(comm);
     if (!options) options = &defaults;
     embla_status status = make_team(train, comm, options, &w, &states);
     status = embla_comm_agree(comm, status, "it cannot join the training");
     /* one rank, nothing to sum or to divide */
-    bool whole = w && w->options.shards == 1 && !w->options.fast && !w->options.sharded &&
-                 !w->options.sharded_tokens;
+    bool whole = w && w->options.micro_batches == 1 && !w->options.fast &&
+                 !w->options.shard_ngrams && !w->options.shard_tokens;
     if (status == EMBLA_OK && w && !whole) {
         status = compare_states(train, w, states);
         if (status == EMBLA_OK) status = divide_tables(train, w, &optim);
@@ -228,7 +229,12 @@ embla_status embla_train_join(embla_train *train, const embla_comm *comm,
     return status;
 }
 
-const embla_team_options *embla_train_team(const embla_train *train)
+embla_status embla_train_describe_team(const embla_train *train, embla_team_options *out)
 {
-    return train && train->shared ? &((const team *)train->team)->options : NULL;
+    EMBLA_NEED(train);
+    EMBLA_NEED(out);
+    if (!train->shared)
+        return embla_fail(EMBLA_ERR_NOT_FOUND, "one process makes this training alone");
+    *out = ((const team *)train->team)->options;
+    return EMBLA_OK;
 }

@@ -231,14 +231,16 @@ static void clear_frozen(const part *p, size_t dim)
 embla_status embla_team_tokens_sum(embla_team_tokens *x, const embla_team_cut *cut)
 {
     part *p = &x->parts[TOKENS];
-    const int64_t *owned = NULL;
-    const float *sums = NULL;
-    size_t count = 0;
-    EMBLA_TRY(embla_sharded_sum(p->table.sharded, x->numbers, cut->tokens, cut->lengths, cut->count,
-                                x->rows, &owned, &sums, &count));
-    for (size_t i = 0; i < count; i++) {
-        float *to = p->gradient + (size_t)owned[i] * x->dim;
-        for (size_t c = 0; c < x->dim; c++) to[c] += sums[i * x->dim + c];
+    embla_sharded_sums got;
+    EMBLA_TRY(embla_sharded_sum(p->table.sharded,
+                                &(embla_sharded_batch){.rows = x->numbers,
+                                                       .count = cut->tokens,
+                                                       .lengths = cut->lengths,
+                                                       .micro_batches = cut->count},
+                                x->rows, &got));
+    for (size_t i = 0; i < got.count; i++) {
+        float *to = p->gradient + (size_t)got.rows[i] * x->dim;
+        for (size_t c = 0; c < x->dim; c++) to[c] += got.sums[i * x->dim + c];
     }
     for (size_t i = 0; i < x->count; i++) clear_frozen(&x->parts[i], x->dim);
     return EMBLA_OK;

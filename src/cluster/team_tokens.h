@@ -19,7 +19,7 @@
 
 typedef struct embla_team_tokens embla_team_tokens;
 
-/* The virtual shards of this rank's part of a batch. */
+/* The micro-batches of this rank's part of a batch. */
 typedef struct {
     const size_t *lengths; /* tokens of each */
     size_t count;

@@ -6,7 +6,6 @@
 #include "base/failure.h"
 #include "cluster/comm.h"
 #include "cluster/train_team.h"
-#include "corpus/corpus.h"
 
 enum { GROUP = 64 }; /* batches whose losses the ranks exchange together */
 
@@ -38,8 +37,12 @@ static embla_status batch_loss(team *w, embla_train *t, embla_status ready, size
     if (w->tokens) return embla_team_loss(w, t, ready, length, &how, out);
     fetch_rows(w, t, failure, tokens, o->batch, length);
     if (!embla_failure_any(failure))
-        embla_failure_keep(failure, embla_gpt_loss(t->gpt, tokens, t->targets[t->now], o->batch,
-                                                   length, &how, out));
+        embla_failure_keep(failure, embla_gpt_loss(t->gpt,
+                                                   &(embla_gpt_batch){.tokens = tokens,
+                                                                      .targets = t->targets[t->now],
+                                                                      .batch = o->batch,
+                                                                      .length = length},
+                                                   &how, out));
     return EMBLA_OK;
 }
 
@@ -56,8 +59,11 @@ static embla_status validate_group(team *w, embla_train *t, int64_t first, size_
         embla_loss_report r = {0};
         int64_t n = first + (int64_t)out->count;
         size_t used = o->length;
-        embla_status status =
-            embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
+        embla_status status = embla_corpus_batch(
+            t->corpus,
+            &(embla_corpus_request){
+                .step = n, .batch = o->batch, .length = o->length, .validation = true},
+            tokens, targets, &used);
         out->last = status == EMBLA_ERR_RANGE;
         if (out->last) break;
         embla_failure_keep(&failure, status);

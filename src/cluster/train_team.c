@@ -2,12 +2,13 @@
 /* A training that several ranks make together: each has the whole model, computes the gradients of
  * its part of every batch, and updates a slice of the weights. Tables may be divided instead.
  *
- * A batch is cut into shards, pieces of whole sequences that do not depend on the number of ranks.
- * A rank has a range of shards. It computes the gradients of each shard alone, so that all products
- * have the same shapes for any number of ranks, and adds them to exact sums (cluster/exact.h). A
- * rank gets the sums of its slice, which do not depend on who computed which shard. After the
- * update all ranks get the new weights. So a rank does its share of the update, has its share of
- * the optimizer's state, and as many bytes are sent as if all ranks got the gradients.
+ * A batch is cut into micro-batches, pieces of whole sequences that do not depend on the number of
+ * ranks. A rank has a range of micro-batches. It computes the gradients of each micro-batch alone,
+ * so that all products have the same shapes for any number of ranks, and adds them to exact sums
+ * (cluster/exact.h). A rank gets the sums of its slice, which do not depend on who computed which
+ * micro-batch. After the update all ranks get the new weights. So a rank does its share of the
+ * update, has its share of the optimizer's state, and as many bytes are sent as if all ranks got
+ * the gradients.
  *
  * In fast mode a rank computes its whole part at once, and floats are summed in the order of ranks.
  * Then results depend on the number of ranks.
@@ -38,16 +39,16 @@ typedef embla_team team;
 /* The first sequence of a piece. */
 static size_t sequence_of(const team *w, size_t piece)
 {
-    return embla_team_sequence(w, w->options.fast ? embla_team_first_shard(w, piece) : piece);
+    return embla_team_sequence(w, w->options.fast ? embla_team_first_piece(w, piece) : piece);
 }
 
-/* This rank's shards of a batch whose sequences have `length` tokens. */
+/* This rank's micro-batches of a batch whose sequences have `length` tokens. */
 static embla_team_cut cut_part(team *w, size_t length)
 {
-    size_t rank = (size_t)w->comm->rank, end = embla_team_first_shard(w, rank + 1);
+    size_t rank = (size_t)w->comm->rank, end = embla_team_first_piece(w, rank + 1);
     embla_team_cut cut = {.lengths = w->lengths};
-    for (size_t shard = embla_team_first_shard(w, rank); shard < end; shard++) {
-        size_t sequences = embla_team_sequence(w, shard + 1) - embla_team_sequence(w, shard);
+    for (size_t i = embla_team_first_piece(w, rank); i < end; i++) {
+        size_t sequences = embla_team_sequence(w, i + 1) - embla_team_sequence(w, i);
         w->lengths[cut.count++] = sequences * length;
         cut.tokens += sequences * length;
     }
@@ -90,10 +91,10 @@ static piece_of begin_piece(const team *w, const embla_train *t, size_t piece, s
                             const embla_gpt_options *options)
 {
     size_t from = sequence_of(w, piece);
-    piece_of x = {.given = {.tokens = t->tokens[t->now] + from * length,
-                            .targets = t->targets[t->now] + from * length,
-                            .batch = sequence_of(w, piece + 1) - from,
-                            .length = length},
+    piece_of x = {.given.batch = {.tokens = t->tokens[t->now] + from * length,
+                                  .targets = t->targets[t->now] + from * length,
+                                  .batch = sequence_of(w, piece + 1) - from,
+                                  .length = length},
                   .how = *options,
                   .first = (from - sequence_of(w, w->first)) * length};
     x.how.seed = seed_of(options->seed, piece);
@@ -111,8 +112,8 @@ static embla_status hide_piece(team *w, embla_train *t, size_t piece, size_t len
     size_t row = t->gpt->shape.dim * sizeof *hidden;
     if (w->counted[piece] > 0)
         return embla_gpt_pass_forward(t->gpt, &x.given, &x.how, learns, hidden);
-    memset(hidden, 0, x.given.batch * length * row);
-    memset(embla_team_tokens_rows(w->tokens, x.first), 0, x.given.batch * length * row);
+    memset(hidden, 0, x.given.batch.batch * length * row);
+    memset(embla_team_tokens_rows(w->tokens, x.first), 0, x.given.batch.batch * length * row);
     return EMBLA_OK;
 }
 

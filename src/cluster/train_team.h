@@ -22,7 +22,7 @@ typedef struct {
     size_t bytes;                 /* of this block */
     embla_team_options options;   /* with defaults filled in */
     size_t batch;                 /* sequences */
-    size_t pieces;                /* shards, or ranks in fast mode */
+    size_t pieces;                /* micro-batches, or ranks in fast mode */
     size_t first, end;            /* the pieces of this rank */
     double *losses;               /* of each piece */
     int64_t *shared;              /* numbers of share_step */
@@ -37,20 +37,20 @@ typedef struct {
     embla_team_grams *grams; /* if the n-gram table is divided among the ranks */
     /* if the token rows are: */
     embla_team_tokens *tokens;
-    size_t *lengths;          /* tokens of each of this rank's shards */
+    size_t *lengths;          /* tokens of each of this rank's micro-batches */
     embla_loss_report report; /* of the last loss of all ranks */
 } embla_team;
 
-/* The first shard of a rank. */
-static inline size_t embla_team_first_shard(const embla_team *w, size_t rank)
+/* The first micro-batch of a rank. */
+static inline size_t embla_team_first_piece(const embla_team *w, size_t rank)
 {
-    return rank * w->options.shards / (size_t)w->comm->size;
+    return rank * w->options.micro_batches / (size_t)w->comm->size;
 }
 
-/* The first sequence of a shard. */
-static inline size_t embla_team_sequence(const embla_team *w, size_t shard)
+/* The first sequence of a micro-batch. */
+static inline size_t embla_team_sequence(const embla_team *w, size_t number)
 {
-    return shard * w->batch / w->options.shards;
+    return number * w->batch / w->options.micro_batches;
 }
 
 /* ---- what a training calls (embla_train_shared) ---- */

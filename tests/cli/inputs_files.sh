@@ -87,8 +87,8 @@ row trace.npy trace g --replay @
 row trace.npy pack g out.safetensors --frequent 1 --trace @ -q
 row pack.safetensors verify @
 row numbers.txt plan --rows 8 --dim 4 --tokens 2 --per-token 1 --trace @ --ranks 2
-row text.txt words @ -o out.vec --dim 8 --epochs 1 --least 2 -q
-row analogies.txt words text.txt -o out.vec --dim 8 --epochs 1 --least 2 --eval @ --json
+row text.txt words @ -o out.vec --dim 8 --epochs 1 --min-count 2 -q
+row analogies.txt words text.txt -o out.vec --dim 8 --epochs 1 --min-count 2 --eval @ --json
 row cut.json tokens @ 'the cat sleeps'
 row cut.json tokens @ --compile out
 row cut.json tokens cut.json 'the cat' --compare @

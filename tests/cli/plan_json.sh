@@ -6,7 +6,7 @@ import json
 plan = json.load(open('plan.json'))
 print(plan['kind'], plan['measured'], plan['machine']['measured'], plan['machine']['measured_with'])
 print(plan['verdict'])
-print(plan['table_bytes'], plan['least_hosts'], plan['plan']['ranks'], plan['plan']['fastest'])
+print(plan['table_bytes'], plan['min_hosts'], plan['plan']['ranks'], plan['plan']['fastest'])
 print([h['hosts'] for h in plan['hosts']])
 for h in plan['hosts'] + plan['simulation']:
     for t in h['exchanges'].values():

@@ -102,7 +102,7 @@ row 'words (vec)' mine y.vec.state words village.txt -o y.vec "${small[@]}"
 row 'words (vec)' mine y.vec.part.safetensors words village.txt -o y.vec "${small[@]}"
 row 'words (vec)' mine y.vec.part.vocab.txt words village.txt -o y.vec "${small[@]}"
 row 'words --plot' mine p.svg words village.txt -o y.vec "${small[@]}" --plot p.svg
-row 'words --plot' ours p.svg words names.txt -o y.vec --least 1 "${small[@]}" --plot p.svg
+row 'words --plot' ours p.svg words names.txt -o y.vec --min-count 1 "${small[@]}" --plot p.svg
 row 'words --plot' mine p.svg.part words village.txt -o y.vec "${small[@]}" --plot p.svg
 row train mine m/config.json train names.txt -o m "${step[@]}"
 row train mine m/tokenizer.json train names.txt -o m "${step[@]}"
@@ -171,7 +171,7 @@ same table.vocab.txt lookup table.safetensors cat -o @
 same names.txt new -o @ --to npy --dim 4 --words names.txt
 same village.txt words village.txt -o @ "${small[@]}"
 same analogies.txt words village.txt --eval pairs.txt,analogies.txt -o @ "${small[@]}"
-same drawing.svg words drawing.svg --plot @ -o o.vec --least 1 "${small[@]}"
+same drawing.svg words drawing.svg --plot @ -o o.vec --min-count 1 "${small[@]}"
 same drawing.svg train drawing.svg --plot @ -o m "${step[@]}"
 same words.vec fit words.vec village.txt -o @
 same village.txt fit words.vec village.txt -o @

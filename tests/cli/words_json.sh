@@ -8,7 +8,7 @@ embla words village.txt -o w.safetensors --clean words --epochs 2 --json --watch
 grep -c 'class="line a"' w.svg
 # The speed is that of the steps alone. They are shorter here than saving the state before them.
 head -c 3000 village.txt >short.txt
-embla words short.txt -o s.safetensors --clean words --least 1 --epochs 1 --json |
+embla words short.txt -o s.safetensors --clean words --min-count 1 --epochs 1 --json |
     sed -n 's/.*"words_per_second":\([0-9]*\).*/\1/p' | sed 's/^[1-9][0-9]*$/a speed/'
 embla words village.txt --clean words --subwords 3-6 --dry-run --json | mask
 embla words village.txt --clean words --dry-run | sed -E 's/^(memory +)[0-9.]+ MB/\1M MB/'

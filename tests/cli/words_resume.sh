@@ -29,5 +29,5 @@ sed -E 's/after [0-9.]+ of/after N of/' late.err
 try words "$text" -o late.safetensors --clean words --epochs 100000 -q
 try words "$text" -o late.safetensors --clean words --epochs 90000 -q --resume
 try words "$text" -o late.safetensors --clean letters --epochs 100000 -q --resume
-try words names.txt -o late.safetensors --clean words --epochs 100000 --least 1 -q --resume | sed -E 's/is [0-9a-f]{32}, not [0-9a-f]{32}/is A, not B/'
+try words names.txt -o late.safetensors --clean words --epochs 100000 --min-count 1 -q --resume | sed -E 's/is [0-9a-f]{32}, not [0-9a-f]{32}/is A, not B/'
 try words "$text" -o none.safetensors --resume

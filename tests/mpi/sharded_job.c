@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cluster/sharded.h"
 #include "embla_cluster.h"
 
 enum { ROWS = 5000, DIM = 32, SHARDS = 12, TOKENS = 16, BATCH = SHARDS * TOKENS };
@@ -81,11 +82,9 @@ static void end(training *t)
 /* Looks up a batch, predicts the next token from each, and moves all rows. */
 static double step(training *t, int64_t number)
 {
+    embla_sharded_sums got = {0};
     int64_t rows[BATCH];
     int32_t targets[BATCH];
-    const int64_t *owned;
-    const float *sums;
-    size_t n;
     embla_loss_report report;
     embla_table *table = embla_sharded_table(t->s);
     for (size_t i = 0; i < t->count; i++) {
@@ -96,10 +95,14 @@ static double step(training *t, int64_t number)
     must(embla_sharded_lookup(t->s, rows, t->count, t->vectors));
     must(embla_sharded_loss(t->s, t->vectors, targets, t->count, t->lengths, t->shards, NULL,
                             t->gradients, t->dense, &report));
-    must(embla_sharded_sum(t->s, rows, t->count, t->lengths, t->shards, t->gradients, &owned, &sums,
-                           &n));
-    for (size_t i = 0; i < n; i++)
-        for (size_t c = 0; c < DIM; c++) t->dense[(size_t)owned[i] * DIM + c] += sums[i * DIM + c];
+    must(embla_sharded_sum(
+        t->s,
+        &(embla_sharded_batch){
+            .rows = rows, .count = t->count, .lengths = t->lengths, .micro_batches = t->shards},
+        t->gradients, &got));
+    for (size_t i = 0; i < got.count; i++)
+        for (size_t c = 0; c < DIM; c++)
+            t->dense[(size_t)got.rows[i] * DIM + c] += got.sums[i * DIM + c];
     must(embla_optim_step(t->optim, 0.05, t->dense));
     memset(t->dense, 0, (size_t)embla_table_rows(table) * DIM * sizeof(float));
     must(embla_sharded_publish(t->s));

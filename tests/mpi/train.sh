@@ -33,7 +33,7 @@ case_of() { # LABEL OPTIONS..
     shift
     set -- "$@" --steps "$steps" --save-every $((steps / 2)) # the note of a checkpoint has both
     rm -rf whole
-    "$embla" train "$@" --shards 12 -q -o whole >/dev/null
+    "$embla" train "$@" --micro-batches 12 -q -o whole >/dev/null
     first=$(sum_of whole)
     echo "$label: $first"
     for n in 1 2 3 4; do
@@ -68,7 +68,7 @@ if every_case; then case_of tinyshakespeare "$book" "${tiny[@]}"; fi
 # names in which each rank has other n-gram rows, and each shard its own dropout
 rm -rf one two
 line=("$names" "${tiny[@]}" --documents --dropout 0.1 --ngram-rows 2000 --steps 20 --threads 1 -q)
-"$embla" train "${line[@]}" --shards 12 -o one >/dev/null
+"$embla" train "${line[@]}" --micro-batches 12 -o one >/dev/null
 ranks 3 "$embla" train "${line[@]}" -o two >log 2>&1 || fail "$(cat log)"
 cmp one/checkpoints/step-0000000020.safetensors two/checkpoints/step-0000000020.safetensors
 
@@ -76,38 +76,38 @@ cmp one/checkpoints/step-0000000020.safetensors two/checkpoints/step-0000000020.
 # another number after half of the steps
 for n in 1 2 4; do
     rm -rf three
-    ranks "$n" "$embla" train "${line[@]}" --sharded --save-every 10 -o three >log 2>&1 || fail "$(cat log)"
-    cmp one/model.safetensors three/model.safetensors || fail "--sharded, $n ranks"
+    ranks "$n" "$embla" train "${line[@]}" --shard-ngrams --save-every 10 -o three >log 2>&1 || fail "$(cat log)"
+    cmp one/model.safetensors three/model.safetensors || fail "--shard-ngrams, $n ranks"
     rm -r three/checkpoints/step-0000000020.safetensors*
-    ranks $((5 - n)) "$embla" train --resume three -q >log 2>&1 || fail "--sharded, resumed: $(cat log)"
-    cmp one/model.safetensors three/model.safetensors || fail "--sharded, $n ranks continued by $((5 - n))"
+    ranks $((5 - n)) "$embla" train --resume three -q >log 2>&1 || fail "--shard-ngrams, resumed: $(cat log)"
+    cmp one/model.safetensors three/model.safetensors || fail "--shard-ngrams, $n ranks continued by $((5 - n))"
 done
-echo "--sharded: the same model"
+echo "--shard-ngrams: the same model"
 
 # token rows and a separate head divided: the model and the losses are the same for any number of ranks
 # and threads, also if another number continues; the losses are those of whole tables to 1e-4
 line=("$names" --preset microgpt --batch 12 --steps "$steps" --save-every $((steps / 2)) -q)
-"$embla" train "${line[@]}" --shards 12 -o whole-rows >/dev/null
-"$embla" train "${line[@]}" --sharded-tokens -o rows >/dev/null
-echo "--sharded-tokens: $(sha256sum <rows/model.safetensors | cut -c1-64)"
+"$embla" train "${line[@]}" --micro-batches 12 -o whole-rows >/dev/null
+"$embla" train "${line[@]}" --shard-tokens -o rows >/dev/null
+echo "--shard-tokens: $(sha256sum <rows/model.safetensors | cut -c1-64)"
 for n in 1 2 3 4; do
     for threads in 1 2; do
         chosen "$n" "$threads" || continue
         rm -rf now
-        ranks "$n" "$embla" train "${line[@]}" --sharded-tokens --threads "$threads" -o now >log 2>&1 ||
-            fail "--sharded-tokens, $n ranks x $threads threads: $(cat log)"
-        cmp rows/model.safetensors now/model.safetensors || fail "--sharded-tokens, $n ranks x $threads threads"
+        ranks "$n" "$embla" train "${line[@]}" --shard-tokens --threads "$threads" -o now >log 2>&1 ||
+            fail "--shard-tokens, $n ranks x $threads threads: $(cat log)"
+        cmp rows/model.safetensors now/model.safetensors || fail "--shard-tokens, $n ranks x $threads threads"
         cmp <(cut -d, -f1-6 rows/loss.csv) <(cut -d, -f1-6 now/loss.csv)
     done
     [ $((n % 3)) = 1 ] || continue
     rm -r now/checkpoints/step-"$(printf %010d "$steps")".safetensors*
-    ranks $((5 - n)) "$embla" train --resume now -q >log 2>&1 || fail "--sharded-tokens, resumed: $(cat log)"
-    cmp rows/model.safetensors now/model.safetensors || fail "--sharded-tokens, $n ranks continued by $((5 - n))"
+    ranks $((5 - n)) "$embla" train --resume now -q >log 2>&1 || fail "--shard-tokens, resumed: $(cat log)"
+    cmp rows/model.safetensors now/model.safetensors || fail "--shard-tokens, $n ranks continued by $((5 - n))"
 done
 awk -v d="$(apart whole-rows rows)" 'BEGIN { exit !(d <= 1e-4) }' || fail "not the losses of whole tables"
 rm -rf now
-ranks 3 "$embla" train "${line[@]}" --sharded-tokens --fast -o now >log 2>&1 || fail "$(cat log)"
-echo "--sharded-tokens: losses of whole tables to $(apart whole-rows rows), with --fast to $(apart rows now)"
+ranks 3 "$embla" train "${line[@]}" --shard-tokens --fast -o now >log 2>&1 || fail "$(cat log)"
+echo "--shard-tokens: losses of whole tables to $(apart whole-rows rows), with --fast to $(apart rows now)"
 awk -v d="$(apart rows now)" 'BEGIN { exit !(d <= 1e-5) }' || fail "that is too much"
 
 # One line of output for all ranks, and one message
@@ -117,7 +117,7 @@ ranks 4 "$embla" train "$names" --preset microgpt --batch 12 --steps 10 -o said 
 ranks 3 "$embla" train nowhere.txt -o none >log 2>&1 && fail "a text that does not exist"
 [ "$(grep -c 'embla: ' log)" = 1 ] || fail "$(cat log)"
 ranks 3 "$embla" train "$names" --preset microgpt --batch 2 -o none >log 2>&1 && fail "2 sequences"
-grep -q 'embla: 3 ranks, but a batch of 2 sequences has only 2 shards' log || fail "$(cat log)"
+grep -q 'embla: 3 ranks, but a batch of 2 sequences has only 2 micro-batches' log || fail "$(cat log)"
 [ ! -e none ] || fail "refused, but something was written"
 echo "messages: one"
 
@@ -147,7 +147,7 @@ lose() { # NAME SIGNAL STEPS OPTIONS..: kill a rank of a job that trains for eve
 }
 
 lose killed 9 50 --preset microgpt --batch 12
-lose killed-sharded 9 50 "${tiny[@]}" --documents --ngram-rows 2000 --sharded --sharded-tokens
+lose killed-sharded 9 50 "${tiny[@]}" --documents --ngram-rows 2000 --shard-ngrams --shard-tokens
 # a rank that is only stopped is named; not while ranks save, when they wait for each other much longer
 lose stopped STOP 5000 --preset microgpt --batch 12
 grep -q 'waited 3 seconds for .*; no answer from rank [0-9]' lost.log || fail "$(cat lost.log)"

@@ -197,14 +197,17 @@ static void learn(const char *name, const char *precision, const char *path)
     embla_gpt *gpt = make(name, wide ? EMBLA_GPT_F64 : EMBLA_GPT_F32);
     embla_loss_report report;
     uint64_t state = 9;
-    uint32_t vocab = (uint32_t)embla_gpt_describe(gpt)->vocab;
+    uint32_t vocab = (uint32_t)gpt->shape.vocab;
     for (size_t i = 0; i < BATCH * LENGTH; i++) {
         tokens[i] = (int32_t)draw(&state, vocab);
         targets[i] = i % 7 == 3 ? EMBLA_TARGET_IGNORE : (int32_t)draw(&state, vocab);
     }
     must(embla_gpt_reserve(gpt, BATCH, LENGTH));
     embla_gpt_zero_gradients(gpt);
-    must(embla_gpt_backward(gpt, tokens, targets, BATCH, LENGTH, NULL, &report));
+    must(embla_gpt_backward(
+        gpt,
+        &(embla_gpt_batch){.tokens = tokens, .targets = targets, .batch = BATCH, .length = LENGTH},
+        NULL, &report));
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t;
         must(embla_gpt_tensor_at(gpt, n, &t));
@@ -214,7 +217,7 @@ static void learn(const char *name, const char *precision, const char *path)
     }
     add(&c, "", "tokens", "I32", sizeof(int32_t), BATCH, LENGTH, tokens);
     add(&c, "", "targets", "I32", sizeof(int32_t), BATCH, LENGTH, targets);
-    c.shape = embla_gpt_describe(gpt);
+    c.shape = &gpt->shape;
     c.loss = report.loss;
     write_contents(&c, path);
     embla_gpt_free(gpt);
@@ -236,7 +239,7 @@ static embla_gpt *open_model(const char *folder)
 static embla_gpt_tensor head_of(const embla_gpt *gpt)
 {
     embla_gpt_tensor head = {0};
-    const char *name = embla_gpt_describe(gpt)->untied ? "lm_head" : "wte";
+    const char *name = gpt->shape.untied ? "lm_head" : "wte";
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         must(embla_gpt_tensor_at(gpt, n, &head));
         if (strcmp(head.name, name) == 0) return head;
@@ -272,7 +275,9 @@ static void logits(const char *folder, const char *path, int32_t *tokens, size_t
     float *hidden = malloc(count * head.dim * sizeof *hidden);
     if (!hidden) fail("no memory");
     must(embla_gpt_reserve(gpt, 1, count));
-    must(embla_gpt_loss(gpt, tokens, tokens, 1, count, NULL, NULL));
+    must(embla_gpt_loss(
+        gpt, &(embla_gpt_batch){.tokens = tokens, .targets = tokens, .batch = 1, .length = count},
+        NULL, NULL));
     float *at_once = times_head(&head, embla_gpt_hidden(gpt), count);
     must(embla_decoder_new(gpt, count, &decoder));
     for (size_t t = 0; t < count; t++)
@@ -281,7 +286,7 @@ static void logits(const char *folder, const char *path, int32_t *tokens, size_t
     float *one_by_one = times_head(&head, hidden, count);
     add(&c, "", "logits", "F32", sizeof(float), (int64_t)count, (size_t)head.rows, at_once);
     add(&c, "", "decoded", "F32", sizeof(float), (int64_t)count, (size_t)head.rows, one_by_one);
-    c.shape = embla_gpt_describe(gpt);
+    c.shape = &gpt->shape;
     write_contents(&c, path);
     free(one_by_one);
     free(at_once);
@@ -303,7 +308,7 @@ static void save(const char *name, const char *folder)
 static embla_gpt *widen(const embla_gpt *narrow)
 {
     embla_gpt *wide = NULL;
-    must(embla_gpt_new_as(embla_gpt_describe(narrow), EMBLA_GPT_F64, 1, 0, &wide));
+    must(embla_gpt_new_as(&narrow->shape, EMBLA_GPT_F64, 1, 0, &wide));
     for (size_t n = 0; n < embla_gpt_tensor_count(narrow); n++) {
         embla_gpt_tensor from, to;
         must(embla_gpt_tensor_at(narrow, n, &from));

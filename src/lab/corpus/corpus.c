@@ -65,8 +65,7 @@ embla_status embla_corpus_split(embla_corpus *c, const char *name)
 typedef struct {
     embla_arena arena;
     const char *path;
-    embla_name *names;
-    size_t count, room;
+    size_t count;
     embla_corpus_part *parts;
     void *bytes;
     size_t size;
@@ -104,32 +103,46 @@ static embla_status allocate_bytes(files *f, uint64_t size)
     return size > 0 ? embla_mem_new(f->size, "a text", &f->bytes) : EMBLA_OK;
 }
 
+/* The names of a folder's files. */
+typedef struct {
+    embla_arena *arena;
+    const char *path;
+    embla_name *names;
+    size_t count, room;
+} listing;
+
 static embla_status add_name(void *context, const char *name)
 {
-    files *f = context;
-    void *list = f->names;
+    listing *l = context;
+    void *list = l->names;
     const char *copy = NULL;
     if (name[0] == '.') return EMBLA_OK;
-    if (f->count == FILES_MOST)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s has more than %d files", f->path,
+    if (l->count == FILES_MOST)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s has more than %d files", l->path,
                           FILES_MOST);
-    EMBLA_TRY(embla_arena_text(&f->arena, name, strlen(name), &copy));
+    EMBLA_TRY(embla_arena_text(l->arena, name, strlen(name), &copy));
     EMBLA_TRY(
-        embla_arena_grow(&f->arena, sizeof *f->names, f->count, "names of files", &list, &f->room));
-    f->names = list;
-    f->names[f->count] = (embla_name){copy, (uint32_t)strlen(copy), (uint32_t)f->count};
-    f->count++;
+        embla_arena_grow(l->arena, sizeof *l->names, l->count, "names of files", &list, &l->room));
+    l->names = list;
+    l->names[l->count] = (embla_name){copy, (uint32_t)strlen(copy), (uint32_t)l->count};
+    l->count++;
     return EMBLA_OK;
 }
 
-/* Lists the files of a folder in the order of their names. */
+embla_status embla_text_list(int folder, const char *path, embla_arena *arena, embla_names *out)
+{
+    listing l = {.arena = arena, .path = path};
+    EMBLA_TRY(embla_io_list(folder, path, add_name, &l));
+    return embla_names_sort(arena, l.names, l.count, out);
+}
+
 static embla_status list_folder(files *f, int folder)
 {
     embla_names sorted = {0};
-    EMBLA_TRY(embla_io_list(folder, f->path, add_name, f));
+    EMBLA_TRY(embla_text_list(folder, f->path, &f->arena, &sorted));
+    f->count = sorted.count;
     if (f->count == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s is a folder without files", f->path);
-    EMBLA_TRY(embla_names_sort(&f->arena, f->names, f->count, &sorted));
     EMBLA_TRY(
         embla_arena_many(&f->arena, f->count, sizeof *f->parts, "files of a folder", &f->parts));
     for (size_t i = 0; i < f->count; i++) f->parts[i].name = sorted.sorted[i]->bytes;
@@ -256,20 +269,19 @@ embla_status embla_corpus_open(const char *path, const embla_corpus_options *opt
     EMBLA_TRY(embla_options_check(options));
     static const embla_corpus_options plain = {0};
     if (!options) options = &plain;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_open: %s is NULL",
-                          path ? "out" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     if ((unsigned)options->kind > EMBLA_CORPUS_TOKENIZER)
         return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 0 to %d", (int)options->kind,
                           (int)EMBLA_CORPUS_TOKENIZER);
     if ((options->kind == EMBLA_CORPUS_TOKENIZER) != (options->tokenizer != NULL))
         return embla_fail(EMBLA_ERR_ARGUMENT, "tokenizer is %s, but kind is %d",
                           options->tokenizer ? "set" : "NULL", (int)options->kind);
-    if (options->words < 0 || options->words > EMBLA_CORPUS_WORDS_MOST ||
-        (options->words > 0 && options->kind != EMBLA_CORPUS_WORDS))
+    if (options->max_words < 0 || options->max_words > EMBLA_CORPUS_WORDS_MOST ||
+        (options->max_words > 0 && options->kind != EMBLA_CORPUS_WORDS))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "words is %" PRId64 "; it must be 0 to %d, and 0 unless tokens are words",
-                          options->words, (int)EMBLA_CORPUS_WORDS_MOST);
+                          options->max_words, (int)EMBLA_CORPUS_WORDS_MOST);
     if (!(options->validation < 1))
         return embla_fail(EMBLA_ERR_ARGUMENT, "validation is %g; it must be below 1",
                           options->validation);

@@ -16,7 +16,7 @@
 typedef struct {
     char text[5]; /* UTF-8 or one byte, padded with zeros */
     uint8_t length;
-} embla_corpus_letter;
+} embla_corpus_character;
 
 struct embla_corpus {
     embla_corpus_options options;
@@ -30,10 +30,10 @@ struct embla_corpus {
     uint64_t documents;     /* 1 for a stream */
     uint64_t train;         /* documents, or tokens of a stream, that are for training */
     int64_t vocab;
-    int32_t bos;                        /* -1 if there is none */
-    const embla_corpus_letter *letters; /* text of the tokens below letter_count */
-    const uint32_t *codes;              /* code points of characters, sorted; NULL for bytes */
-    size_t letter_count;
+    int32_t bos;                              /* -1 if there is none */
+    const embla_corpus_character *characters; /* text of the tokens below character_count */
+    const uint32_t *codes; /* code points of characters, sorted; NULL for bytes */
+    size_t character_count;
     const embla_name *words; /* text of the tokens below word_count; NULL if tokens are no words */
     size_t word_count;
     embla_names index; /* the same words, to find a token */
@@ -46,6 +46,10 @@ typedef struct {
     const char *name;
     size_t end;
 } embla_corpus_part;
+
+/* Lists the files of an open folder in the order of their names. Hidden ones are skipped. */
+EMBLA_CHECKED embla_status embla_text_list(int folder, const char *path, embla_arena *arena,
+                                           embla_names *out);
 
 /* Reads a text file, or all files of a folder, and calls use with their bytes, which come from
  * embla_mem_new(size). use owns them, also if it fails. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "corpus/corpus.h"
@@ -23,40 +24,40 @@ __extension__ typedef unsigned __int128 wide;
 
 int64_t embla_corpus_tokens(const embla_corpus *corpus)
 {
-    return (int64_t)(corpus->count - (corpus->starts != NULL));
+    return corpus ? (int64_t)(corpus->count - (corpus->starts != NULL)) : 0;
 }
 
 int64_t embla_corpus_vocab(const embla_corpus *corpus)
 {
-    return corpus->vocab;
+    return corpus ? corpus->vocab : 0;
 }
 
 int64_t embla_corpus_documents(const embla_corpus *corpus)
 {
-    return (int64_t)corpus->documents;
+    return corpus ? (int64_t)corpus->documents : 0;
 }
 
 int32_t embla_corpus_bos(const embla_corpus *corpus)
 {
-    return corpus->bos;
+    return corpus ? corpus->bos : -1;
 }
 
 const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length)
 {
-    if (token < 0) return NULL;
+    if (!corpus || token < 0) return NULL;
     if ((uint64_t)token < corpus->word_count) {
         if (length) *length = corpus->words[token].length;
         return corpus->words[token].bytes;
     }
-    if ((uint64_t)token >= corpus->letter_count) return NULL;
-    if (length) *length = corpus->letters[token].length;
-    return corpus->letters[token].text;
+    if ((uint64_t)token >= corpus->character_count) return NULL;
+    if (length) *length = corpus->characters[token].length;
+    return corpus->characters[token].text;
 }
 
 int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count)
 {
-    if (count) *count = (int64_t)corpus->unknown;
-    return corpus->words ? (int32_t)corpus->word_count : -1;
+    if (count) *count = corpus ? (int64_t)corpus->unknown : 0;
+    return corpus && corpus->words ? (int32_t)corpus->word_count : -1;
 }
 
 /* ---- text to tokens of the corpus ---- */
@@ -64,7 +65,7 @@ int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count)
 /* Finds the token of a code point; -1 if there is none. */
 static int64_t find_code(const embla_corpus *c, uint32_t code)
 {
-    size_t low = 0, high = c->letter_count;
+    size_t low = 0, high = c->character_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (c->codes[middle] < code)
@@ -72,7 +73,7 @@ static int64_t find_code(const embla_corpus *c, uint32_t code)
         else
             high = middle;
     }
-    return low < c->letter_count && c->codes[low] == code ? (int64_t)low : -1;
+    return low < c->character_count && c->codes[low] == code ? (int64_t)low : -1;
 }
 
 /* Finds the token of the character at text[at], which has *used bytes. */
@@ -95,7 +96,7 @@ static embla_status token_at(const embla_corpus *c, const uint8_t *text, size_t 
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "U+%04" PRIX32 " '%s' at byte %zu is not among the %zu characters of "
                           "the corpus",
-                          code, code < 0x20 || code == 0x7f ? "" : shown, at, c->letter_count);
+                          code, code < 0x20 || code == 0x7f ? "" : shown, at, c->character_count);
     *token = (int32_t)found;
     return EMBLA_OK;
 }
@@ -114,26 +115,24 @@ static void encode_words(const embla_corpus *c, const char *text, size_t length,
     }
 }
 
-embla_status embla_corpus_encode(const embla_corpus *corpus, const char *text, size_t length,
-                                 size_t capacity, int32_t *tokens, size_t *count)
+embla_status embla_corpus_tokenize(const embla_corpus *corpus, const char *text, size_t length,
+                                   size_t capacity, int32_t *tokens, size_t *count)
 {
     const uint8_t *bytes = (const uint8_t *)text;
     size_t have = 0, used = 0;
     int32_t token = 0;
-    if (!corpus || !count || (!text && length > 0) || (!tokens && capacity > 0))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_corpus_encode: %s is NULL",
-                          !corpus               ? "corpus"
-                          : !count              ? "count"
-                          : !text && length > 0 ? "text"
-                                                : "tokens");
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(count);
+    EMBLA_NEED_MANY(text, length);
+    EMBLA_NEED_MANY(tokens, capacity);
     if (corpus->words) {
         encode_words(corpus, text, length, capacity, tokens, count);
         return EMBLA_OK;
     }
-    if (!corpus->letters && !corpus->map)
+    if (!corpus->characters && !corpus->map)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the corpus does not keep its tokenizer; use embla_tokenize");
-    if (!corpus->letters)
+    if (!corpus->characters)
         return embla_fail(
             EMBLA_ERR_UNSUPPORTED,
             "%.256s is a file of tokens without their text, so no text can be encoded",
@@ -334,62 +333,70 @@ static embla_status write_batch(walk *w, size_t batch, int32_t *tokens, int32_t 
     return EMBLA_OK;
 }
 
-/* ---- the two calls ---- */
+/* ---- the call ---- */
 
-static embla_status check(const embla_corpus *corpus, const char *what, int64_t number,
-                          size_t batch, size_t length, const int32_t *tokens,
-                          const int32_t *targets, uint64_t *position)
+static embla_status check(const embla_corpus_request *r, uint64_t *position)
 {
+    const char *what = r->validation ? "the validation batch" : "step";
     uint64_t numbers, bytes;
     size_t fits;
-    if (!corpus || !tokens || !targets)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "a batch: %s is NULL",
-                          !corpus   ? "corpus"
-                          : !tokens ? "tokens"
-                                    : "targets");
-    if (number < 0)
+    if (r->step < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%s is %" PRId64 "; it must be 0 or greater", what,
-                          number);
-    if (batch < 1 || length < 1 || batch > INT32_MAX || !embla_mul_ok(batch, length, &numbers) ||
-        !embla_mul_ok(numbers, sizeof *tokens, &bytes) || !embla_size_ok(bytes, &fits))
+                          r->step);
+    if (r->batch < 1 || r->length < 1 || r->batch > INT32_MAX ||
+        !embla_mul_ok(r->batch, r->length, &numbers) ||
+        !embla_mul_ok(numbers, sizeof(int32_t), &bytes) || !embla_size_ok(bytes, &fits))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a batch of %zu sequences of %zu tokens is not possible: there must be 1 "
                           "to %d sequences of at least 1 token, and they must fit into memory",
-                          batch, length, (int)INT32_MAX);
-    if (!embla_mul_ok((uint64_t)number, batch, position) || *position > INT64_MAX - batch)
+                          r->batch, r->length, (int)INT32_MAX);
+    if (!embla_mul_ok((uint64_t)r->step, r->batch, position) || *position > INT64_MAX - r->batch)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%s %" PRId64 " with %zu sequences each exceeds sequence number %" PRId64,
-                          what, number, batch, INT64_MAX);
+                          what, r->step, r->batch, INT64_MAX);
     return EMBLA_OK;
 }
 
-embla_status embla_corpus_batch(const embla_corpus *corpus, int64_t step, size_t batch,
-                                size_t length, int32_t *tokens, int32_t *targets, size_t *used)
+/* Counts the pieces that there are for training. */
+static embla_status count_training(const embla_corpus *c, size_t length, uint64_t *pieces)
 {
-    walk w = {.corpus = corpus, .length = length, .step = (uint64_t)step};
-    EMBLA_TRY(check(corpus, "step", step, batch, length, tokens, targets, &w.position));
-    if (!corpus->starts && length >= corpus->train)
+    if (!c->starts && length >= c->train)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "sequences of %zu tokens and a target need more than the %" PRIu64
                           " tokens for training; use shorter sequences or a longer text",
-                          length, corpus->train);
-    w.pieces = corpus->starts ? corpus->train : (corpus->train - 1) / length;
-    return write_batch(&w, batch, tokens, targets, used);
+                          length, c->train);
+    *pieces = c->starts ? c->train : (c->train - 1) / length;
+    return EMBLA_OK;
 }
 
-embla_status embla_corpus_validation(const embla_corpus *corpus, int64_t n, size_t batch,
-                                     size_t length, int32_t *tokens, int32_t *targets, size_t *used)
+/* Counts the pieces that there are for validation, from `position` on at least one. */
+static embla_status count_validation(const embla_corpus *c, const embla_corpus_request *r,
+                                     uint64_t position, uint64_t *pieces)
 {
-    walk w = {.corpus = corpus, .length = length, .validation = true};
-    EMBLA_TRY(
-        check(corpus, "the validation batch", n, batch, length, tokens, targets, &w.position));
-    uint64_t kept = (corpus->starts ? corpus->documents : corpus->count) - corpus->train;
-    w.pieces = corpus->starts ? kept : kept < 2 ? 0 : (kept - 2) / length + 1;
-    if (w.position >= w.pieces)
-        return embla_fail(EMBLA_ERR_RANGE,
-                          "validation batch %" PRId64 " is out of range: there are %" PRIu64
-                          " batches (%" PRIu64 " %s are for validation)",
-                          n, w.pieces / batch + (w.pieces % batch != 0), kept,
-                          corpus->starts ? "documents" : "tokens");
-    return write_batch(&w, batch, tokens, targets, used);
+    uint64_t kept = (c->starts ? c->documents : c->count) - c->train;
+    *pieces = c->starts ? kept : kept < 2 ? 0 : (kept - 2) / r->length + 1;
+    if (position < *pieces) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "validation batch %" PRId64 " is out of range: there are %" PRIu64
+                      " batches (%" PRIu64 " %s are for validation)",
+                      r->step, *pieces / r->batch + (*pieces % r->batch != 0), kept,
+                      c->starts ? "documents" : "tokens");
+}
+
+embla_status embla_corpus_batch(const embla_corpus *corpus, const embla_corpus_request *request,
+                                int32_t *tokens, int32_t *targets, size_t *used)
+{
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(request);
+    EMBLA_NEED(tokens);
+    EMBLA_NEED(targets);
+    EMBLA_TRY(embla_options_check(request));
+    walk w = {.corpus = corpus,
+              .length = request->length,
+              .step = request->validation ? 0 : (uint64_t)request->step,
+              .validation = request->validation};
+    EMBLA_TRY(check(request, &w.position));
+    EMBLA_TRY(request->validation ? count_validation(corpus, request, w.position, &w.pieces)
+                                  : count_training(corpus, request->length, &w.pieces));
+    return write_batch(&w, request->batch, tokens, targets, used);
 }

@@ -32,37 +32,37 @@ typedef struct {
     uint8_t pages[CODES / PAGE]; /* 1 if any code point of this page occurs */
 } codes;
 
-/* Numbers the marked code points and makes their letters. */
+/* Numbers the marked code points and makes their characters. */
 static embla_status number_codes(embla_corpus *c, codes *all)
 {
-    embla_corpus_letter *letters = NULL;
+    embla_corpus_character *characters = NULL;
     uint32_t *list = NULL;
     size_t count = 0;
     for (size_t page = 0; page < CODES / PAGE; page++)
         for (size_t i = 0; all->pages[page] && i < PAGE; i++) count += all->marks[page * PAGE + i];
-    EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *letters, "characters", &letters));
+    EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *characters, "characters", &characters));
     EMBLA_TRY(embla_arena_many(&c->arena, count, sizeof *list, "characters", &list));
     for (uint32_t code = 0; code < CODES; code++) {
         if (!all->pages[code / PAGE]) code += PAGE - 1; /* skip to the last of the page */
         if (!all->marks[code]) continue;
-        size_t n = c->letter_count++;
-        letters[n].length = (uint8_t)embla_utf8_encode(code, letters[n].text);
+        size_t n = c->character_count++;
+        characters[n].length = (uint8_t)embla_utf8_encode(code, characters[n].text);
         list[n] = code;
         all->marks[code] = (uint32_t)n;
     }
-    c->letters = letters;
+    c->characters = characters;
     c->codes = list;
     return EMBLA_OK;
 }
 
-/* Makes 256 letters of one byte each. */
+/* Makes 256 characters of one byte each. */
 static embla_status number_bytes(embla_corpus *c)
 {
-    embla_corpus_letter *letters = NULL;
-    EMBLA_TRY(embla_arena_many(&c->arena, 256, sizeof *letters, "bytes", &letters));
-    for (int i = 0; i < 256; i++) letters[i] = (embla_corpus_letter){{(char)i}, 1};
-    c->letters = letters;
-    c->letter_count = 256;
+    embla_corpus_character *characters = NULL;
+    EMBLA_TRY(embla_arena_many(&c->arena, 256, sizeof *characters, "bytes", &characters));
+    for (int i = 0; i < 256; i++) characters[i] = (embla_corpus_character){{(char)i}, 1};
+    c->characters = characters;
+    c->character_count = 256;
     return EMBLA_OK;
 }
 
@@ -78,7 +78,7 @@ typedef struct {
     size_t part_count;
     codes *codes;           /* for characters; NULL otherwise */
     embla_word_list *words; /* for words; NULL otherwise */
-    uint64_t lines, documents, letters;
+    uint64_t lines, documents, characters;
     uint64_t *starts;
     uint64_t next; /* index of the next token to write */
 } text;
@@ -116,7 +116,7 @@ static embla_status count_words(text *t, const char *name, const uint8_t *part, 
 {
     size_t valid = embla_utf8_valid(s.at, s.length);
     if (valid < s.length) return fail_not_utf8(name, part, s.at + valid);
-    return embla_word_list_count(t->words, (const char *)s.at, s.length, &t->letters);
+    return embla_word_list_count(t->words, (const char *)s.at, s.length, &t->characters);
 }
 
 /* Checks and marks the characters of a span, and counts them. */
@@ -126,7 +126,7 @@ static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
     uint64_t count = 0;
     if (t->words) return count_words(t, name, part, s);
     if (!t->codes) {
-        t->letters += s.length;
+        t->characters += s.length;
         return EMBLA_OK;
     }
     t->codes->pages[0] = 1;
@@ -142,7 +142,7 @@ static embla_status mark(text *t, const char *name, const uint8_t *part, span s)
         t->codes->pages[code / PAGE] = 1;
         p += length;
     }
-    t->letters += count;
+    t->characters += count;
     return EMBLA_OK;
 }
 
@@ -235,8 +235,8 @@ static embla_status allocate_tokens(text *t)
 {
     embla_corpus *c = t->corpus;
     uint64_t bytes;
-    c->vocab = (int64_t)(t->words ? c->word_count + 1 : c->letter_count);
-    c->count = t->letters;
+    c->vocab = (int64_t)(t->words ? c->word_count + 1 : c->character_count);
+    c->count = t->characters;
     if (c->options.documents) {
         c->bos = (int32_t)c->vocab++;
         c->count += t->documents + 1;
@@ -271,7 +271,7 @@ static embla_status text_to_tokens(text *t)
     embla_corpus *c = t->corpus;
     const char *name = t->part_count > 0 ? t->parts[0].name : "a text";
     EMBLA_TRY(scan_documents(t, false));
-    if (t->letters == 0)
+    if (t->characters == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s has no text: %" PRIu64 " lines without %s",
                           name, t->lines,
                           t->codes   ? "characters"

@@ -195,7 +195,7 @@ static embla_status copy_words(embla_word_list *list, embla_corpus *c, const emb
 
 embla_status embla_word_list_number(embla_word_list *list, const char *name, embla_corpus *c)
 {
-    size_t most = c->options.words > 0 ? (size_t)c->options.words : EMBLA_CORPUS_WORDS_MOST;
+    size_t most = c->options.max_words > 0 ? (size_t)c->options.max_words : EMBLA_CORPUS_WORDS_MOST;
     embla_arena arena = {0};
     embla_names sorted = {0};
     embla_best best = {0};

@@ -88,9 +88,8 @@ embla_status embla_decoder_new(const embla_gpt *gpt, size_t capacity, embla_deco
     embla_decoder plan = {0};
     void *memory = NULL;
     size_t bytes;
-    if (!gpt || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_new: %s is NULL",
-                          gpt ? "out" : "the model");
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(out);
     if (gpt->precision != EMBLA_GPT_F32)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
     EMBLA_TRY(embla_gpt_check_rows(gpt));
@@ -221,17 +220,17 @@ static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, 
     return EMBLA_OK;
 }
 
-embla_status embla_decoder_append(embla_decoder *d, const int32_t *tokens, size_t count,
+embla_status embla_decoder_append(embla_decoder *decoder, const int32_t *tokens, size_t count,
                                   const embla_decoder_options *options, float *hidden)
 {
+    embla_decoder *d = decoder;
+    EMBLA_NEED(decoder);
+    EMBLA_NEED_MANY(tokens, count);
     EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
     const embla_layer_way way = {
         .precision = EMBLA_GPT_F32, .compute = EMBLA_F32, .threads = threads};
     size_t n = 0;
-    if (!d || (count > 0 && !tokens))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_append: %s NULL",
-                          d ? "tokens are" : "the decoder is");
     EMBLA_TRY(embla_threads_check(threads));
     EMBLA_TRY(check_tokens(d, tokens, count));
     for (size_t done = 0; done < count; done += n) {
@@ -251,11 +250,11 @@ embla_status embla_decoder_append(embla_decoder *d, const int32_t *tokens, size_
     return EMBLA_OK;
 }
 
-embla_status embla_decoder_head(const embla_decoder *d, embla_head *out)
+embla_status embla_decoder_head(const embla_decoder *decoder, embla_head *out)
 {
-    if (!d || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_decoder_head: %s is NULL",
-                          d ? "out" : "the decoder");
-    *out = (embla_head){.table = d->gpt->head ? d->gpt->head : d->gpt->tokens};
+    EMBLA_NEED(decoder);
+    EMBLA_NEED(out);
+    const embla_gpt *gpt = decoder->gpt;
+    *out = (embla_head){.table = gpt->head ? gpt->head : gpt->tokens};
     return EMBLA_OK;
 }

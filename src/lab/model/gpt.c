@@ -395,11 +395,8 @@ static uint64_t seed_of(const embla_gpt_options *o)
 static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns)
 {
     const embla_gpt_options defaults = {0};
-    if (!gpt || !p->tokens || !p->targets)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s NULL",
-                          !gpt         ? "the model is"
-                          : !p->tokens ? "tokens are"
-                                       : "targets are");
+    if (!p->tokens || !p->targets)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s of the batch are NULL", p->tokens ? "targets" : "tokens");
     if (!options) options = &defaults;
     if (!p->rows) EMBLA_TRY(embla_gpt_check_rows(gpt));
     EMBLA_TRY(check_sizes(gpt, p->batch, p->length));
@@ -426,6 +423,16 @@ static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *opti
     return EMBLA_OK;
 }
 
+static pass pass_of(const embla_gpt_given *given)
+{
+    return (pass){.tokens = given->batch.tokens,
+                  .targets = given->batch.targets,
+                  .batch = given->batch.batch,
+                  .length = given->batch.length,
+                  .gradients = (char *)given->gradients,
+                  .rows = given->rows};
+}
+
 static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *options, bool learns,
                         embla_loss_report *report)
 {
@@ -439,33 +446,26 @@ static embla_status run(embla_gpt *gpt, pass *p, const embla_gpt_options *option
     return EMBLA_OK;
 }
 
-embla_status embla_gpt_loss(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
-                            size_t batch, size_t length, const embla_gpt_options *options,
-                            embla_loss_report *report)
+embla_status embla_gpt_loss(embla_gpt *gpt, const embla_gpt_batch *batch,
+                            const embla_gpt_options *options, embla_loss_report *report)
 {
-    pass p = {.tokens = tokens, .targets = targets, .batch = batch, .length = length};
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(batch);
+    EMBLA_TRY(embla_options_check(batch));
+    pass p = pass_of(&(embla_gpt_given){.batch = *batch});
     return run(gpt, &p, options, false, report);
 }
 
-embla_status embla_gpt_backward(embla_gpt *gpt, const int32_t *tokens, const int32_t *targets,
-                                size_t batch, size_t length, const embla_gpt_options *options,
-                                embla_loss_report *report)
+embla_status embla_gpt_backward(embla_gpt *gpt, const embla_gpt_batch *batch,
+                                const embla_gpt_options *options, embla_loss_report *report)
 {
-    pass p = {.tokens = tokens, .targets = targets, .batch = batch, .length = length};
-    return run(gpt, &p, options, true, report);
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(batch);
+    EMBLA_TRY(embla_options_check(batch));
+    return embla_gpt_pass_learn(gpt, &(embla_gpt_given){.batch = *batch}, options, report);
 }
 
 /* ---- passes with what is given ---- */
-
-static pass pass_of(const embla_gpt_given *given)
-{
-    return (pass){.tokens = given->tokens,
-                  .targets = given->targets,
-                  .batch = given->batch,
-                  .length = given->length,
-                  .gradients = (char *)given->gradients,
-                  .rows = given->rows};
-}
 
 embla_status embla_gpt_pass_learn(embla_gpt *gpt, const embla_gpt_given *given,
                                   const embla_gpt_options *options, embla_loss_report *report)

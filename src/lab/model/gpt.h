@@ -180,6 +180,8 @@ static inline size_t embla_gpt_head_slot(const embla_gpt *gpt)
     return gpt->shape.untied ? EMBLA_GPT_LM_HEAD : EMBLA_GPT_WTE;
 }
 
+/* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
+const float *embla_gpt_hidden(const embla_gpt *gpt);
 /* Rounds all weights that are factors of products to bf16. */
 EMBLA_CHECKED embla_status embla_gpt_bf16_round(embla_gpt *gpt, int threads, embla_layer_bf16 *out);
 /* Bytes of the rounded weights; 0 before the first use. */

@@ -424,7 +424,7 @@ embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
     embla_scatter *scatter = NULL;
     void *gradients = NULL, *activations = NULL;
     size_t n;
-    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_reserve: the model is NULL");
+    EMBLA_NEED(gpt);
     EMBLA_TRY(check_batch(&gpt->shape, batch, length, &n));
     if (gpt->activations && n <= gpt->at.tokens) return EMBLA_OK;
     EMBLA_TRY(plan_activations(&gpt->shape, gpt->precision, n, &at));
@@ -460,9 +460,12 @@ void embla_gpt_zero_gradients(embla_gpt *gpt)
 
 /* ---- queries ---- */
 
-const embla_gpt_shape *embla_gpt_describe(const embla_gpt *gpt)
+embla_status embla_gpt_describe(const embla_gpt *gpt, embla_gpt_shape *out)
 {
-    return gpt ? &gpt->shape : NULL;
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(out);
+    *out = gpt->shape;
+    return EMBLA_OK;
 }
 
 const embla_table *embla_gpt_tokens(const embla_gpt *gpt)
@@ -482,9 +485,8 @@ size_t embla_gpt_tensor_count(const embla_gpt *gpt)
 
 embla_status embla_gpt_tensor_at(const embla_gpt *gpt, size_t n, embla_gpt_tensor *out)
 {
-    if (!gpt || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_tensor_at: %s is NULL",
-                          gpt ? "out" : "the model");
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(out);
     if (n >= gpt->part_count)
         return embla_fail(EMBLA_ERR_RANGE, "tensor %zu is out of range; the model has %zu tensors",
                           n, gpt->part_count);

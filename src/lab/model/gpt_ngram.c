@@ -373,7 +373,7 @@ const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt)
 
 static embla_status check_has_table(const embla_gpt *gpt, const char *call)
 {
-    if (!gpt) return embla_fail(EMBLA_ERR_ARGUMENT, "%s: the model is NULL", call);
+    EMBLA_TRY(embla_need(call, "gpt", gpt != NULL));
     if (!gpt->grams)
         return embla_fail(EMBLA_ERR_NOT_FOUND, "%s: the model has no n-gram table", call);
     return EMBLA_OK;
@@ -383,11 +383,9 @@ embla_status embla_gpt_ngram_gradients(const embla_gpt *gpt, const int64_t **row
                                        const float **gradients, size_t *count)
 {
     EMBLA_TRY(check_has_table(gpt, "embla_gpt_ngram_gradients"));
-    if (!rows || !gradients || !count)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_ngram_gradients: %s NULL",
-                          !rows        ? "rows are"
-                          : !gradients ? "gradients are"
-                                       : "count is");
+    EMBLA_NEED(rows);
+    EMBLA_NEED(gradients);
+    EMBLA_NEED(count);
     const embla_gpt_grams *g = gpt->grams;
     if (!g->learned)
         return embla_fail(EMBLA_ERR_ARGUMENT,

@@ -35,6 +35,15 @@ void embla_gpt_ngram_free(embla_gpt_grams *grams);
 /* Reserves memory for n tokens. If it fails, what was reserved before is kept. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_room(const embla_gpt *gpt, size_t n);
 
+/* The hasher of the table; NULL if there is none. */
+EMBLA_PRIVATE const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt);
+/* Announces the batch that embla_gpt_backward or embla_gpt_loss will get next: its rows are hashed
+ * and prefetched now. This changes speed only. Of options, only threads is used. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt,
+                                                                  const int32_t *tokens,
+                                                                  size_t batch, size_t length,
+                                                                  const embla_gpt_options *options);
+
 /* Arrays in which rows of n-grams become a key and a value: n x N, n x E, n x 2C, n x 4. */
 typedef struct {
     int64_t *rows;

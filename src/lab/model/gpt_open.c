@@ -280,9 +280,8 @@ embla_status embla_gpt_open(const embla_checkpoint *checkpoint, embla_gpt **out)
 {
     opening o = {.cp = checkpoint};
     void *memory = NULL;
-    if (!checkpoint || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_open: %s is NULL",
-                          checkpoint ? "out" : "the checkpoint");
+    EMBLA_NEED(checkpoint);
+    EMBLA_NEED(out);
     size_t bytes = SPACE + checkpoint->count;
     EMBLA_TRY(embla_mem_new(bytes, "a model being opened", &memory));
     o.raw = memory;

@@ -48,8 +48,7 @@ EMBLA_CHECKED embla_status embla_gpt_embed_backward(const embla_gpt_pass *pass);
 
 /* A batch, and what its pass uses instead of what the model has. */
 typedef struct {
-    const int32_t *tokens, *targets; /* batch x length */
-    size_t batch, length;
+    embla_gpt_batch batch;
     const float *rows; /* n x C: the token rows; NULL means those of the model */
     float *gradients;  /* f32, laid out as the weights; NULL means those of the model */
 } embla_gpt_given;

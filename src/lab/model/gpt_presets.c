@@ -134,9 +134,8 @@ const char *embla_gpt_preset_name(size_t n)
 
 embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out)
 {
-    if (!name || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_preset_find: %s is NULL",
-                          name ? "out" : "name");
+    EMBLA_NEED(name);
+    EMBLA_NEED(out);
     for (size_t n = 0; n < PRESETS; n++) {
         if (strcmp(presets[n].name, name) != 0) continue;
         *out = presets[n].preset;

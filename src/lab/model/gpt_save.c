@@ -430,9 +430,8 @@ static embla_status write_folder(saving *w, const char *folder, const char *cons
 embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char *const *words)
 {
     saving w = {.gpt = gpt, .words = {.bos = -1}};
-    if (!gpt || !folder)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: %s is NULL",
-                          gpt ? "the folder" : "the model");
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(folder);
     if (!*folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder's name is empty");
     if (gpt->precision != EMBLA_GPT_F32)

@@ -19,6 +19,7 @@
 #include "embla_lab.h"
 #include "see/eval.h"
 #include "table/table.h"
+#include "unicode/unicode.h"
 
 enum {
     ROWS_AT_ONCE = 192,    /* rows looked up together; a multiple of 2 and of 3 */
@@ -52,24 +53,13 @@ typedef struct {
 
 /* ---- words to rows ---- */
 
-/* The lower-case letter of a capital whose UTF-8 has the same length: Latin, Greek, Cyrillic. */
-static uint32_t small_letter(uint32_t c)
-{
-    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7)) return c + 32;
-    if ((c >= 0x391 && c <= 0x3a9 && c != 0x3a2) || (c >= 0x410 && c <= 0x42f)) return c + 32;
-    if (c >= 0x400 && c <= 0x40f) return c + 80;
-    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e)) return c + (c & 1);
-    if (c >= 0x100 && c <= 0x177 && c != 0x130 && c != 0x131 && c != 0x138) return c | 1;
-    return c;
-}
-
 static void to_lower(char *text, size_t length)
 {
     for (size_t i = 0, bytes; i < length; i += bytes) {
         const uint8_t *p = (const uint8_t *)text + i;
         bytes = embla_utf8_length(p, length - i); /* the reader has checked that it is UTF-8 */
         if (bytes == 0) return;
-        if (bytes <= 2) (void)embla_utf8_encode(small_letter(embla_utf8_code(p, bytes)), text + i);
+        (void)embla_utf8_encode(embla_char_lower_in_place(embla_utf8_code(p, bytes)), text + i);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "checkpoint/vocab.h"
 #include "embla_lab.h"
+#include "unicode/unicode.h"
 
 enum {
     LONGEST = 56, /* maximum letters of the typed word; longer words have no suggestions */
@@ -38,16 +39,10 @@ typedef struct {
     bool more;      /* the word has more letters */
 } spelled;
 
-/* The lower-case letter of a capital, in alphabets where it is at a fixed distance. */
+/* The letter in lower case, or a space for a sign of one. */
 static uint32_t small_of(uint32_t code)
 {
-    if (code >= 'A' && code <= 'Z') return code + 0x20;
-    if (code < 0xc0) return code;
-    if (code <= 0xde && code != 0xd7) return code + 0x20;      /* Latin-1 */
-    if (code >= 0x391 && code <= 0x3a9) return code + 0x20;    /* Greek */
-    if (code >= 0x410 && code <= 0x42f) return code + 0x20;    /* Cyrillic */
-    if (code == 0x2581 || code == 0x120) return (uint32_t)' '; /* signs for a space */
-    return code;
+    return code == 0x2581 || code == 0x120 ? (uint32_t)' ' : embla_char_lower_in_place(code);
 }
 
 /* Decodes the letter at p and its length; a byte that is not UTF-8 is a letter of its own. */

@@ -30,6 +30,7 @@
 #include "learn/clip.h"
 #include "learn/steps.h"
 #include "learn/wide_sum.h"
+#include "model/gpt_ngram.h"
 #include "train/train_shared.h"
 
 enum {
@@ -80,14 +81,8 @@ static embla_status check_numbers(const embla_train_options *o, embla_gpt_precis
 }
 
 static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
-                          const embla_train_options *o, embla_train *const *out)
+                          const embla_train_options *o)
 {
-    if (!gpt || !corpus || !o || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_train_new: %s NULL",
-                          !gpt      ? "the model is"
-                          : !corpus ? "the corpus is"
-                          : !o      ? "options are"
-                                    : "out is");
     EMBLA_TRY(check_numbers(o, gpt->precision));
     EMBLA_TRY(embla_train_freeze_check(gpt, o));
     if (o->negatives > 0 &&
@@ -165,9 +160,10 @@ static embla_status fill(embla_train *t)
     void *memory = NULL;
     size_t used;
     EMBLA_TRY(embla_train_sum(t->corpus, &t->sum));
-    EMBLA_TRY(embla_corpus_batch(t->corpus, 0, t->options.batch, t->options.length, t->tokens[0],
-                                 t->targets[0],
-                                 &used)); /* reports errors now, not at the first step */
+    EMBLA_TRY(embla_corpus_batch(
+        t->corpus,
+        &(embla_corpus_request){.step = 0, .batch = t->options.batch, .length = t->options.length},
+        t->tokens[0], t->targets[0], &used)); /* reports errors now, not at the first step */
     EMBLA_TRY(embla_gpt_reserve(gpt, t->options.batch, t->options.length));
     embla_train_divide(t);
     EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the means of gradients", &memory));
@@ -183,9 +179,13 @@ static embla_status fill(embla_train *t)
 embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
                              const embla_train_options *options, embla_train **out)
 {
-    EMBLA_TRY(embla_options_check(options));
     embla_train *t;
-    EMBLA_TRY(check(gpt, corpus, options, out));
+    EMBLA_NEED(gpt);
+    EMBLA_NEED(corpus);
+    EMBLA_NEED(options);
+    EMBLA_NEED(out);
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_TRY(check(gpt, corpus, options));
     const embla_train_options o = with_defaults(options, gpt);
     EMBLA_TRY(new_block(gpt, &o, &t));
     t->gpt = gpt;
@@ -225,9 +225,12 @@ int64_t embla_train_steps(const embla_train *train)
     return train ? train->step : 0;
 }
 
-const embla_train_options *embla_train_describe(const embla_train *train)
+embla_status embla_train_describe(const embla_train *train, embla_train_options *out)
 {
-    return train ? &train->options : NULL;
+    EMBLA_NEED(train);
+    EMBLA_NEED(out);
+    *out = train->options;
+    return EMBLA_OK;
 }
 
 /* ---- AdamW over the block of weights ---- */
@@ -431,8 +434,9 @@ static embla_status next_batch(embla_train *t, size_t *used)
         *used = t->ahead_used;
         return EMBLA_OK;
     }
-    return embla_corpus_batch(t->corpus, t->step, o->batch, o->length, t->tokens[t->now],
-                              t->targets[t->now], used);
+    return embla_corpus_batch(
+        t->corpus, &(embla_corpus_request){.step = t->step, .batch = o->batch, .length = o->length},
+        t->tokens[t->now], t->targets[t->now], used);
 }
 
 /* Prepares the next batch and prefetches its n-gram rows. Errors are reported at its step. */
@@ -441,8 +445,10 @@ static void prefetch_next_batch(embla_train *t)
     const embla_train_options *o = &t->options;
     int other = !t->now;
     t->ahead = -1;
-    if (embla_corpus_batch(t->corpus, t->step + 1, o->batch, o->length, t->tokens[other],
-                           t->targets[other], &t->ahead_used) != EMBLA_OK)
+    if (embla_corpus_batch(
+            t->corpus,
+            &(embla_corpus_request){.step = t->step + 1, .batch = o->batch, .length = o->length},
+            t->tokens[other], t->targets[other], &t->ahead_used) != EMBLA_OK)
         return;
     if (embla_gpt_ngram_prefetch(t->gpt, t->tokens[other], o->batch, t->ahead_used,
                                  &(embla_gpt_options){.threads = o->threads}) == EMBLA_OK)
@@ -513,8 +519,12 @@ static embla_status make_step(embla_train *t, embla_train_report *r)
     embla_gpt_options how;
     size_t used = 0;
     EMBLA_TRY(embla_train_batch(t, &used, &how));
-    EMBLA_TRY(embla_gpt_backward(t->gpt, t->tokens[t->now], t->targets[t->now], t->options.batch,
-                                 used, &how, &loss));
+    EMBLA_TRY(embla_gpt_backward(t->gpt,
+                                 &(embla_gpt_batch){.tokens = t->tokens[t->now],
+                                                    .targets = t->targets[t->now],
+                                                    .batch = t->options.batch,
+                                                    .length = used},
+                                 &how, &loss));
     EMBLA_TRY(ngram_gradients(t, &rows));
     r->loss = loss.loss;
     r->tokens = loss.counted;

@@ -107,14 +107,14 @@ static const field fields[] = {
     {"corpus.lines", COUNT, CORPUS, AT(documents), false},
     {"corpus.sum.high", SEED, CORPUS, AT(sum.high), false},
     {"corpus.sum.low", SEED, CORPUS, AT(sum.low), false},
-    {"corpus.words", COUNT, CORPUS, AT(saved.corpus.words), true},
+    {"corpus.words", COUNT, CORPUS, AT(saved.corpus.max_words), true},
     {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
     {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
     {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
-    {"options.shards", SIZE, OPTION, AT(split.micro_batches), true},
+    {"options.micro_batches", SIZE, OPTION, AT(split.micro_batches), true},
     {"options.fast", FLAG, OPTION, AT(split.fast), true},
-    {"options.sharded", FLAG, OPTION, AT(split.ngrams), true},
-    {"options.sharded_tokens", FLAG, OPTION, AT(split.tokens), true},
+    {"options.shard_ngrams", FLAG, OPTION, AT(split.ngrams), true},
+    {"options.shard_tokens", FLAG, OPTION, AT(split.tokens), true},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -233,8 +233,8 @@ embla_status embla_train_sum(const embla_corpus *corpus, embla_checksum *out)
         embla_checksum_add(&state, c->at + bytes - PIECE_BYTES, PIECE_BYTES);
     }
     if (c->map) EMBLA_TRY(embla_map_check(c->map));
-    for (size_t i = 0; i < c->letter_count; i++)
-        embla_checksum_add(&state, c->letters[i].text, sizeof c->letters[i].text);
+    for (size_t i = 0; i < c->character_count; i++)
+        embla_checksum_add(&state, c->characters[i].text, sizeof c->characters[i].text);
     for (size_t i = 0; i < c->word_count; i++)
         embla_checksum_add(&state, c->words[i].bytes, c->words[i].length + 1);
     *out = embla_checksum_end(&state);

@@ -12,11 +12,18 @@ static embla_status sum_losses(embla_train *t, size_t batches, double *sum, doub
     for (int64_t n = 0; batches == 0 || (size_t)n < batches; n++) {
         embla_loss_report r = {0};
         size_t used = o->length;
-        embla_status status =
-            embla_corpus_validation(t->corpus, n, o->batch, o->length, tokens, targets, &used);
+        embla_status status = embla_corpus_batch(
+            t->corpus,
+            &(embla_corpus_request){
+                .step = n, .batch = o->batch, .length = o->length, .validation = true},
+            tokens, targets, &used);
         if (status == EMBLA_ERR_RANGE) break; /* that was the last */
         EMBLA_TRY(status);
-        EMBLA_TRY(embla_gpt_loss(t->gpt, tokens, targets, o->batch, used, &how, &r));
+        EMBLA_TRY(embla_gpt_loss(
+            t->gpt,
+            &(embla_gpt_batch){
+                .tokens = tokens, .targets = targets, .batch = o->batch, .length = used},
+            &how, &r));
         *sum += r.loss * (double)r.counted;
         *counted += (double)r.counted;
     }

@@ -115,7 +115,7 @@ static embla_status learn_words(training *t)
     embla_counted_word *words = embla_word_list_words(t->pieces, &count);
     if (count > 1)
         qsort(words, count, sizeof *words, by_count); /* the list is not searched again */
-    for (size_t i = 0; i < count && t->learned.count < (size_t)t->options.size; i++) {
+    for (size_t i = 0; i < count && t->learned.count < (size_t)t->options.max_tokens; i++) {
         if ((int64_t)words[i].count < t->options.min_count) break;
         if (!is_special(t, &words[i]))
             EMBLA_TRY(embla_learned_add(&t->learned, words[i].at, words[i].length));
@@ -207,10 +207,10 @@ static embla_status add_specials(training *t)
     if (unknown) EMBLA_TRY(add_special(t, unknown));
     for (size_t i = 0; i < o->special_count; i++) EMBLA_TRY(add_special(t, o->special[i]));
     t->special = t->learned.count;
-    if (t->special > (size_t)o->size)
+    if (t->special > (size_t)o->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "size is %" PRId64 ", but there are %zu special tokens", o->size,
-                          t->special);
+                          "max_tokens is %" PRId64 ", but there are %zu special tokens",
+                          o->max_tokens, t->special);
     return EMBLA_OK;
 }
 
@@ -234,9 +234,9 @@ static embla_status check_options(const embla_tokenizer_train_options *o)
     if ((unsigned)o->kind > EMBLA_TOKENIZER_UNIGRAM || o->kind == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "kind is %d; it must be 1 to %d", (int)o->kind,
                           (int)EMBLA_TOKENIZER_UNIGRAM);
-    if (o->size < 1 || o->size > SIZE_MOST)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "size is %" PRId64 "; it must be 1 to %d", o->size,
-                          SIZE_MOST);
+    if (o->max_tokens < 1 || o->max_tokens > SIZE_MOST)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "max_tokens is %" PRId64 "; it must be 1 to %d",
+                          o->max_tokens, SIZE_MOST);
     if (o->min_count < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "min_count is %" PRId64 "; it must be 0 or greater",
                           o->min_count);
@@ -370,12 +370,11 @@ embla_status embla_tokenizer_train(const char *text, const char *path,
 {
     training t = {.path = text};
     EMBLA_TRY(embla_options_check(options));
-    if (!text || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_train: %s is NULL",
-                          text ? "path" : "text");
+    EMBLA_NEED(text);
+    EMBLA_NEED(path);
     if (options) t.options = *options;
     if (t.options.kind == 0) t.options.kind = EMBLA_TOKENIZER_BPE;
-    if (t.options.size == 0) t.options.size = SIZE_USUAL;
+    if (t.options.max_tokens == 0) t.options.max_tokens = SIZE_USUAL;
     EMBLA_TRY(check_options(&t.options));
     t.recipe = &recipes[t.options.kind];
     embla_status status = train(&t, path, trained);

@@ -363,13 +363,13 @@ static embla_status merge_pairs(learning *l, const char *prefix,
                                 const embla_tokenizer_train_options *options)
 {
     entry top;
-    const size_t size = (size_t)options->size;
+    const size_t size = (size_t)options->max_tokens;
     while (l->learned->count < size && pop(l, &top)) {
         uint32_t merged = 0;
         if (top.count < options->min_count) break;
         if (l->step % 64 == 0)
             EMBLA_TRY(embla_progress_report(options->progress, options->context, "merge",
-                                            (int64_t)l->learned->count, options->size));
+                                            (int64_t)l->learned->count, options->max_tokens));
         EMBLA_TRY(make_token(l, top.key, prefix, &merged));
         EMBLA_TRY(add_merge(l, &top));
         for (uint32_t i = 0; i < top.pieces; i++)
@@ -377,8 +377,8 @@ static embla_status merge_pairs(learning *l, const char *prefix,
                                   (uint32_t)top.key, merged));
         EMBLA_TRY(queue_news(l));
     }
-    return embla_progress_report(options->progress, options->context, "merge", options->size,
-                                 options->size);
+    return embla_progress_report(options->progress, options->context, "merge", options->max_tokens,
+                                 options->max_tokens);
 }
 
 /* Of a pair that was merged twice the later rank counts. */
@@ -404,11 +404,12 @@ static embla_status learn(learning *l, const embla_word_list *list, bool bytes, 
         EMBLA_TRY(embla_word_list_add(l->names, l->learned->tokens[i].bytes,
                                       l->learned->tokens[i].length, 1, true, &token));
     EMBLA_TRY(add_pieces(l, list, bytes, prefix));
-    if (l->learned->count > (size_t)options->size)
+    if (l->learned->count > (size_t)options->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "size is %" PRId64 ", but the special tokens and the characters of the "
+                          "max_tokens is %" PRId64
+                          ", but the special tokens and the characters of the "
                           "text are %zu tokens",
-                          options->size, l->learned->count);
+                          options->max_tokens, l->learned->count);
     EMBLA_TRY(merge_pairs(l, prefix, options));
     return drop_doubles(l);
 }

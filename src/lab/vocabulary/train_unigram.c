@@ -390,7 +390,7 @@ static embla_status prune(learning *l, size_t enough)
 /* Steps 2 to 4. */
 static embla_status improve(learning *l)
 {
-    const size_t enough = (size_t)l->options->size * 11 / 10;
+    const size_t enough = (size_t)l->options->max_tokens * 11 / 10;
     const size_t first = l->seeds.count + 1;
     for (;;) {
         size_t before = l->seeds.count;
@@ -461,7 +461,7 @@ static int by_score(const void *left, const void *right)
 /* Appends the characters and the best strings to the special tokens, the highest score first. */
 static embla_status add_tokens(const learning *l, embla_learned *learned, embla_seed *found)
 {
-    const size_t special = learned->count, most = (size_t)l->options->size - special;
+    const size_t special = learned->count, most = (size_t)l->options->max_tokens - special;
     size_t count = list_characters(l, learned, found);
     size_t strings = list_strings(l, learned, found + count);
     if (strings > 1) qsort(found + count, strings, sizeof *found, by_score);
@@ -515,11 +515,12 @@ static void begin_words(learning *l)
 static embla_status keep_characters(learning *l, const embla_learned *learned)
 {
     const size_t count = l->seeds.characters;
-    if (learned->count + count > (size_t)l->options->size)
+    if (learned->count + count > (size_t)l->options->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "size is %" PRId64 ", but the special tokens and the characters of the "
+                          "max_tokens is %" PRId64
+                          ", but the special tokens and the characters of the "
                           "text are %zu tokens",
-                          l->options->size, learned->count + count);
+                          l->options->max_tokens, learned->count + count);
     EMBLA_TRY(embla_grow(&l->characters, &l->character_room, 0, count + 1, sizeof *l->characters,
                          "characters"));
     if (count > 0) memcpy(l->characters, l->seeds.items, count * sizeof *l->characters);

@@ -63,21 +63,21 @@ embla_status embla_grams_make(const embla_gram_rule *rule, const embla_name *wor
 /* ---- means ---- */
 
 /* Sixteen floats, as in window.c; eight of them are summed at a time. */
-typedef float lanes __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef float parts __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 enum { LANES = 16, TILE = 8 };
 
 /* n x LANES numbers of the mean; n is a constant after inlining. */
 EMBLA_BODY void mean_tile(const float *values, const int32_t *rows, size_t count, size_t stride,
                           const float *own, const size_t n, float *out)
 {
-    lanes sums[TILE];
+    parts sums[TILE];
     float share = 1.0f / (float)(int32_t)(count + 1);
-    for (size_t v = 0; v < n; v++) sums[v] = *(const lanes *)(own + v * LANES);
+    for (size_t v = 0; v < n; v++) sums[v] = *(const parts *)(own + v * LANES);
     for (size_t i = 0; i < count; i++) {
         const float *row = values + (size_t)rows[i] * stride;
-        for (size_t v = 0; v < n; v++) sums[v] += *(const lanes *)(row + v * LANES);
+        for (size_t v = 0; v < n; v++) sums[v] += *(const parts *)(row + v * LANES);
     }
-    for (size_t v = 0; v < n; v++) *(lanes *)(out + v * LANES) = sums[v] * share;
+    for (size_t v = 0; v < n; v++) *(parts *)(out + v * LANES) = sums[v] * share;
 }
 
 EMBLA_BODY void mean_body(const float *values, const int32_t *rows, size_t count, size_t stride,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds the changes of lanes. A row that several lanes changed gets a share of their sum
- * (docs/decisions/023): all of it would be too much, because no lane saw what the others did.
+/* Adds the changes of parts. A row that several parts changed gets a share of their sum
+ * (docs/decisions/023): all of it would be too much, because no part saw what the others did.
  */
 #include "wordvec/merge.h"
 
@@ -66,39 +66,39 @@ EMBLA_ISA_FUNCTION(void, add_row, (const float *x, float share, size_t n, float 
 
 /* ---- rows of words ---- */
 
-typedef embla_copies *copies_list[EMBLA_LANES];
+typedef embla_copies *copies_list[EMBLA_STEP_PARTS];
 
-/* Finds the copies of a token, in the order of lanes. 0 if a lane before `lane` has one, which then
+/* Finds the copies of a token, in the order of parts. 0 if a part before `part` has one, which then
  * does the work. */
-static size_t find_copies(copies_list all, size_t count, size_t lane, int32_t token, size_t stride,
-                          float *out[EMBLA_LANES])
+static size_t find_copies(copies_list all, size_t count, size_t part, int32_t token, size_t stride,
+                          float *out[EMBLA_STEP_PARTS])
 {
     size_t found = 0;
-    for (size_t i = 0; i < lane; i++)
+    for (size_t i = 0; i < part; i++)
         if (all[i]->copy_of[token]) return 0;
-    for (size_t i = lane; i < count; i++) {
+    for (size_t i = part; i < count; i++) {
         int32_t copy = all[i]->copy_of[token];
         if (copy) out[found++] = all[i]->rows + (size_t)(copy - 1) * stride;
     }
     return found;
 }
 
-static void list_copies(embla_lane *lanes, size_t count, bool output, copies_list out)
+static void list_copies(embla_step_part *parts, size_t count, bool output, copies_list out)
 {
-    for (size_t i = 0; i < count; i++) out[i] = output ? &lanes[i].output : &lanes[i].input;
+    for (size_t i = 0; i < count; i++) out[i] = output ? &parts[i].output : &parts[i].input;
 }
 
 /* A step of CBOW changes a row less than one of skip-gram, and the sum is not too much, unless
- * nearly all lanes change the same rows: a text of few words. */
-static int quarters_of(const embla_shop *shop, copies_list all, size_t count)
+ * nearly all parts change the same rows: a text of few words. */
+static int quarters_of(const embla_step_context *context, copies_list all, size_t count)
 {
     int64_t copies = 0, rows = 0;
-    float *found_at[EMBLA_LANES];
-    if (shop->options->kind == EMBLA_WORDVEC_SKIPGRAM) return 2;
-    for (size_t lane = 0; lane < count; lane++)
-        for (size_t i = 0; i < all[lane]->count; i++) {
+    float *found_at[EMBLA_STEP_PARTS];
+    if (context->options->kind == EMBLA_WORDVEC_SKIPGRAM) return 2;
+    for (size_t part = 0; part < count; part++)
+        for (size_t i = 0; i < all[part]->count; i++) {
             size_t found =
-                find_copies(all, count, lane, all[lane]->tokens[i], shop->stride, found_at);
+                find_copies(all, count, part, all[part]->tokens[i], context->stride, found_at);
             copies += (int64_t)found;
             rows += found > 0;
         }
@@ -106,20 +106,20 @@ static int quarters_of(const embla_shop *shop, copies_list all, size_t count)
 }
 
 /* A thread has the tokens whose number modulo the threads is its own. */
-static void merge_words(const embla_shop *shop, copies_list all, size_t count, int quarters,
-                        int team, float *rows)
+static void merge_words(const embla_step_context *context, copies_list all, size_t count,
+                        int quarters, int team, float *rows)
 {
-    size_t stride = shop->stride;
+    size_t stride = context->stride;
     (void)team; /* without OpenMP */
 #pragma omp parallel num_threads(team)
     {
         size_t threads = embla_threads_team(), mine = (size_t)embla_threads_mine();
-        for (size_t lane = 0; lane < count; lane++)
-            for (size_t i = 0; i < all[lane]->count; i++) {
-                int32_t token = all[lane]->tokens[i];
-                float *copies[EMBLA_LANES];
+        for (size_t part = 0; part < count; part++)
+            for (size_t i = 0; i < all[part]->count; i++) {
+                int32_t token = all[part]->tokens[i];
+                float *copies[EMBLA_STEP_PARTS];
                 if ((size_t)token % threads != mine) continue;
-                size_t found = find_copies(all, count, lane, token, stride, copies);
+                size_t found = find_copies(all, count, part, token, stride, copies);
                 if (found > 0) EMBLA_PICK(add_changes)
                 (copies, found, stride, share_of(quarters, found), rows + (size_t)token * stride);
             }
@@ -129,36 +129,36 @@ static void merge_words(const embla_shop *shop, copies_list all, size_t count, i
 /* ---- words with n-grams ---- */
 
 /* Lists the words that changed, and how much their means did. */
-static size_t list_changes(const embla_shop *shop, copies_list all, size_t count, int quarters,
-                           int team, embla_merge *m)
+static size_t list_changes(const embla_step_context *context, copies_list all, size_t count,
+                           int quarters, int team, embla_merge *m)
 {
-    size_t listed = 0, stride = shop->stride;
-    float *copies[EMBLA_LANES];
-    for (size_t lane = 0; lane < count; lane++)
-        for (size_t i = 0; i < all[lane]->count; i++)
-            if (find_copies(all, count, lane, all[lane]->tokens[i], stride, copies) > 0)
-                m->tokens[listed++] = all[lane]->tokens[i];
+    size_t listed = 0, stride = context->stride;
+    float *copies[EMBLA_STEP_PARTS];
+    for (size_t part = 0; part < count; part++)
+        for (size_t i = 0; i < all[part]->count; i++)
+            if (find_copies(all, count, part, all[part]->tokens[i], stride, copies) > 0)
+                m->tokens[listed++] = all[part]->tokens[i];
     (void)team;
 #pragma omp parallel for num_threads(team) schedule(dynamic, 64)
     for (size_t i = 0; i < listed; i++) {
-        float *found[EMBLA_LANES], *change = m->changes + i * stride;
+        float *found[EMBLA_STEP_PARTS], *change = m->changes + i * stride;
         int32_t token = m->tokens[i];
-        size_t lane = 0, n;
-        while (lane + 1 < count && !all[lane]->copy_of[token]) lane++;
-        n = find_copies(all, count, lane, token, stride, found);
-        const float *start = all[lane]->starts + (found[0] - all[lane]->rows);
+        size_t part = 0, n;
+        while (part + 1 < count && !all[part]->copy_of[token]) part++;
+        n = find_copies(all, count, part, token, stride, found);
+        const float *start = all[part]->starts + (found[0] - all[part]->rows);
         EMBLA_PICK(change_of)(found, n, start, stride, share_of(quarters, n), change);
     }
     return listed;
 }
 
 /* Adds changes to the rows of n-grams that belong to one thread. An n-gram of c changed words gets
- * a share of their sum, as a row that several lanes changed. */
-static void add_to_grams(const embla_shop *shop, const embla_merge *m, size_t listed,
+ * a share of their sum, as a row that several parts changed. */
+static void add_to_grams(const embla_step_context *context, const embla_merge *m, size_t listed,
                          size_t threads, size_t mine)
 {
-    const embla_grams *g = shop->grams;
-    size_t stride = shop->stride;
+    const embla_grams *g = context->grams;
+    size_t stride = context->stride;
     for (int pass = 0; pass < 3; pass++)
         for (size_t i = 0; i < listed; i++) {
             size_t token = (size_t)m->tokens[i];
@@ -175,46 +175,48 @@ static void add_to_grams(const embla_shop *shop, const embla_merge *m, size_t li
 }
 
 /* A change of a word's mean is a change of each of its rows. */
-static void merge_grams(const embla_shop *shop, copies_list all, size_t count, int quarters,
-                        int team, embla_merge *m)
+static void merge_grams(const embla_step_context *context, copies_list all, size_t count,
+                        int quarters, int team, embla_merge *m)
 {
-    size_t stride = shop->stride, listed = list_changes(shop, all, count, quarters, team, m);
+    size_t stride = context->stride, listed = list_changes(context, all, count, quarters, team, m);
 #pragma omp parallel num_threads(team)
     {
         size_t threads = embla_threads_team(), mine = (size_t)embla_threads_mine();
         for (size_t i = 0; i < listed; i++) {
             size_t token = (size_t)m->tokens[i];
             if (token % threads == mine) EMBLA_PICK(add_row)
-            (m->changes + i * stride, 1, stride, shop->input + token * stride);
+            (m->changes + i * stride, 1, stride, context->input + token * stride);
         }
-        add_to_grams(shop, m, listed, threads, mine);
+        add_to_grams(context, m, listed, threads, mine);
     }
 }
 
 /* ---- both tables ---- */
 
-/* Empties the lanes. */
-static void clear_lanes(embla_lane *lanes, size_t count)
+/* Empties the parts. */
+static void clear_parts(embla_step_part *parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        embla_copies_clear(&lanes[i].input);
-        embla_copies_clear(&lanes[i].output);
+        embla_copies_clear(&parts[i].input);
+        embla_copies_clear(&parts[i].output);
     }
 }
 
-void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count, embla_merge *merge)
+void embla_merge_rows(const embla_step_context *context, embla_step_part *parts, size_t count,
+                      embla_merge *merge)
 {
     copies_list inputs, outputs;
     size_t rows = 0;
-    list_copies(lanes, count, false, inputs);
-    list_copies(lanes, count, true, outputs);
+    list_copies(parts, count, false, inputs);
+    list_copies(parts, count, true, outputs);
     for (size_t i = 0; i < count; i++) rows += inputs[i]->count + outputs[i]->count;
-    int team = embla_threads_for(shop->options->threads, rows * shop->stride * sizeof(float));
-    int quarters = quarters_of(shop, inputs, count);
-    if (shop->grams)
-        merge_grams(shop, inputs, count, quarters, team, merge);
+    int team = embla_threads_for(context->options->threads, rows * context->stride * sizeof(float));
+    int quarters = quarters_of(context, inputs, count);
+    if (context->grams)
+        merge_grams(context, inputs, count, quarters, team, merge);
     else
-        merge_words(shop, inputs, count, quarters, team, shop->input);
-    merge_words(shop, outputs, count, quarters_of(shop, outputs, count), team, shop->output);
-    clear_lanes(lanes, count);
+        merge_words(context, inputs, count, quarters, team, context->input);
+    merge_words(context, outputs, count, quarters_of(context, outputs, count), team,
+                context->output);
+    clear_parts(parts, count);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After a step: the changes that lanes made to their copies go to the rows. */
+/* After a step: the changes that parts made to their copies go to the rows. */
 #ifndef EMBLA_WORDVEC_MERGE_H
 #define EMBLA_WORDVEC_MERGE_H
 
-#include "wordvec/lane.h"
+#include "wordvec/step_part.h"
 
 /* Memory for the changes of words with n-grams. */
 typedef struct {
@@ -13,8 +13,9 @@ typedef struct {
     size_t room;
 } embla_merge;
 
-/* Adds the changes of `count` lanes to the rows, and empties the lanes. Each row gets the changes
- * of its lanes in their order, from one thread. */
-void embla_merge_rows(const embla_shop *shop, embla_lane *lanes, size_t count, embla_merge *merge);
+/* Adds the changes of `count` parts to the rows, and empties the parts. Each row gets the changes
+ * of its parts in their order, from one thread. */
+void embla_merge_rows(const embla_step_context *context, embla_step_part *parts, size_t count,
+                      embla_merge *merge);
 
 #endif

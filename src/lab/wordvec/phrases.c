@@ -88,7 +88,7 @@ static bool is_phrase(const embla_word_slot *pair, const embla_lexicon *words, i
     int32_t second = embla_lexicon_find(words, gap + 1, (size_t)(end - gap - 1));
     if (first < 0 || second < 0) return false;
     double chance = (double)words->counts[first] * (double)words->counts[second];
-    return (double)(pair->count - o->least) * (double)tokens / chance > o->phrases;
+    return (double)(pair->count - o->min_count) * (double)tokens / chance > o->phrases;
 }
 
 /* Keeps the pairs that are phrases: all others get the count 1, which is too few. */
@@ -121,7 +121,7 @@ embla_status embla_phrases_find(embla_reading *r, size_t most, const embla_wordv
     embla_text_counts counts;
     embla_lexicon words;
     EMBLA_TRY(embla_count_words(r, most, o, &counts));
-    embla_status status = embla_lexicon_make(&counts.words, o->least, INT64_MAX, 0, &words);
+    embla_status status = embla_lexicon_make(&counts.words, o->min_count, INT64_MAX, 0, &words);
     embla_counter_free(&counts.words);
     EMBLA_TRY(status);
     if (words.count > 0) status = find_in(r, most, o, &words, counts.tokens, out);

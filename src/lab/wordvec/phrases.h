@@ -11,8 +11,8 @@
 #include "wordvec/lexicon.h"
 
 /* Counts the words and the pairs of a text, and keeps pairs whose score is above options->phrases:
- * (count of the pair - options->least) x words of the text / (count of the first x of the second).
- * reading then reads them as one word. Free *out when it is no longer used. */
+ * (count of the pair - options->min_count) x words of the text / (count of the first x of the
+ * second). reading then reads them as one word. Free *out when it is no longer used. */
 EMBLA_CHECKED embla_status embla_phrases_find(embla_reading *reading, size_t most,
                                               const embla_wordvec_options *options,
                                               embla_lexicon *out);

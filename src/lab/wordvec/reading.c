@@ -3,17 +3,15 @@
 #include "wordvec/reading.h"
 
 #include <fcntl.h>
-#include <locale.h>
 #include <string.h>
-#include <wctype.h>
 
 #include "corpus/corpus.h"
 #include "files/io.h"
-#include "files/names.h"
+#include "unicode/unicode.h"
 #include "wordvec/phrases.h"
 
 enum { SEPARATES = 0, PART = 1, TWO = 2 }; /* kinds; TWO begins a letter of two bytes */
-enum { SMALL_FIRST = 0x80, SMALL_END = 0x800, FILES_MOST = 1 << 20 };
+enum { SMALL_FIRST = 0x80, SMALL_END = 0x800 };
 
 /* ---- kinds of bytes ---- */
 
@@ -36,20 +34,17 @@ static uint8_t kind_of(int c, embla_wordvec_clean clean)
     return c >= 0x80 || (c >= '0' && c <= '9') ? PART : SEPARATES;
 }
 
-/* Fills the table of small letters from the C library's, where it knows Unicode. */
+/* Fills the table of small letters. All of them have two bytes in UTF-8, as their capitals. */
 static embla_status make_small(embla_arena *arena, embla_reading *r)
 {
-    locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    embla_status status =
-        embla_arena_many(arena, 2 * (SMALL_END - SMALL_FIRST), 1, "small letters", &r->small);
-    for (wint_t c = SMALL_FIRST; status == EMBLA_OK && c < SMALL_END; c++) {
-        wint_t s = unicode ? towlower_l(c, unicode) : c;
-        if (s < SMALL_FIRST || s >= SMALL_END) s = c; /* not of two bytes */
+    EMBLA_TRY(
+        embla_arena_many(arena, 2 * (SMALL_END - SMALL_FIRST), 1, "small letters", &r->small));
+    for (uint32_t c = SMALL_FIRST; c < SMALL_END; c++) {
+        uint32_t s = embla_char_lower_in_place(c);
         r->small[2 * (c - SMALL_FIRST)] = (uint8_t)(0xc0 | s >> 6);
         r->small[2 * (c - SMALL_FIRST) + 1] = (uint8_t)(0x80 | (s & 0x3f));
     }
-    if (unicode) freelocale(unicode);
-    return status;
+    return EMBLA_OK;
 }
 
 static embla_status make_kinds(embla_wordvec_clean clean, embla_arena *arena, embla_reading *r)
@@ -69,29 +64,6 @@ static embla_status make_kinds(embla_wordvec_clean clean, embla_arena *arena, em
 }
 
 /* ---- files ---- */
-
-typedef struct {
-    embla_arena *arena;
-    embla_name *names;
-    size_t count, room;
-} listing;
-
-static embla_status add_name(void *context, const char *entry)
-{
-    listing *l = context;
-    if (entry[0] == '.') return EMBLA_OK;
-    if (l->count == FILES_MOST)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "the folder has more than %d files", FILES_MOST);
-    void *names = l->names;
-    EMBLA_TRY(
-        embla_arena_grow(l->arena, sizeof *l->names, l->count, "names of files", &names, &l->room));
-    l->names = names;
-    embla_name *name = &l->names[l->count];
-    *name = (embla_name){.length = (uint32_t)strlen(entry), .number = (uint32_t)l->count};
-    EMBLA_TRY(embla_arena_text(l->arena, entry, name->length, &name->bytes));
-    l->count++;
-    return EMBLA_OK;
-}
 
 static embla_status add_map(embla_reading *r, int folder, const char *name, const char *shown)
 {
@@ -123,10 +95,8 @@ static embla_status make_lists(embla_arena *arena, size_t count, embla_reading *
 
 static embla_status open_folder(int folder, const char *path, embla_arena *arena, embla_reading *r)
 {
-    listing l = {.arena = arena};
     embla_names sorted;
-    EMBLA_TRY(embla_io_list(folder, path, add_name, &l));
-    EMBLA_TRY(embla_names_sort(arena, l.names, l.count, &sorted));
+    EMBLA_TRY(embla_text_list(folder, path, arena, &sorted));
     EMBLA_TRY(make_lists(arena, sorted.count, r));
     for (size_t i = 0; i < sorted.count; i++)
         EMBLA_TRY(add_file(r, folder, sorted.sorted[i]->bytes));

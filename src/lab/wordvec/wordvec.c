@@ -55,8 +55,8 @@ static void fill_defaults(embla_wordvec_options *o)
     if (o->rate == 0) o->rate = 0.05;
     if (o->sample == 0) o->sample = 1e-4;
     if (o->sample < 0) o->sample = 0;
-    if (o->least == 0) o->least = 5;
-    if (o->most == 0) o->most = EMBLA_WORDS_MOST;
+    if (o->min_count == 0) o->min_count = 5;
+    if (o->max_words == 0) o->max_words = EMBLA_WORDS_MOST;
     if (o->buckets == 0) o->buckets = 2000000;
 }
 
@@ -71,8 +71,8 @@ static embla_status check_options(const embla_wordvec_options *o)
     EMBLA_TRY(check_size("window", (int64_t)o->window, 1, EMBLA_WINDOW_MOST));
     EMBLA_TRY(check_size("negatives", (int64_t)o->negatives, 1, EMBLA_NEGATIVES_MOST));
     EMBLA_TRY(check_size("epochs", (int64_t)o->epochs, 1, 1 << 20));
-    EMBLA_TRY(check_size("least", o->least, 1, INT64_MAX));
-    EMBLA_TRY(check_size("most", o->most, 1, EMBLA_WORDS_MOST));
+    EMBLA_TRY(check_size("min_count", o->min_count, 1, INT64_MAX));
+    EMBLA_TRY(check_size("max_words", o->max_words, 1, EMBLA_WORDS_MOST));
     if (!(o->rate > 0) || !(o->rate <= 10))
         return embla_fail(EMBLA_ERR_ARGUMENT, "rate is %g; it must be above 0 and at most 10",
                           o->rate);
@@ -80,9 +80,9 @@ static embla_status check_options(const embla_wordvec_options *o)
         return embla_fail(EMBLA_ERR_ARGUMENT, "sample is %g; it must be 0 to 1", o->sample);
     if (!(o->phrases >= 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "phrases is %g; it must be 0 or more", o->phrases);
-    if (o->gram_most == 0 && o->gram_least == 0) return EMBLA_OK;
-    EMBLA_TRY(check_size("gram_most", (int64_t)o->gram_most, 1, EMBLA_GRAM_LONGEST));
-    EMBLA_TRY(check_size("gram_least", (int64_t)o->gram_least, 1, (int64_t)o->gram_most));
+    if (o->max_gram == 0 && o->min_gram == 0) return EMBLA_OK;
+    EMBLA_TRY(check_size("max_gram", (int64_t)o->max_gram, 1, EMBLA_GRAM_LONGEST));
+    EMBLA_TRY(check_size("min_gram", (int64_t)o->min_gram, 1, (int64_t)o->max_gram));
     EMBLA_TRY(check_size("buckets", o->buckets, 1, INT32_MAX));
     if (o->hogwild)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
@@ -100,7 +100,7 @@ static embla_status find_words(embla_wordvec *w, const char *path)
     if (o->phrases > 0) EMBLA_TRY(embla_phrases_find(&w->reading, DISTINCT_MOST, o, &w->phrases));
     EMBLA_TRY(embla_count_words(&w->reading, DISTINCT_MOST, o, &w->counts));
     embla_status status =
-        embla_lexicon_make(&w->counts.words, o->least, o->most, o->sample, &w->lexicon);
+        embla_lexicon_make(&w->counts.words, o->min_count, o->max_words, o->sample, &w->lexicon);
     size_t distinct = w->counts.words.used;
     embla_counter_free(&w->counts.words);
     EMBLA_TRY(status);
@@ -108,28 +108,28 @@ static embla_status find_words(embla_wordvec *w, const char *path)
     return embla_fail(EMBLA_ERR_SHAPE,
                       "%.256s has %" PRId64 " words, %zu different ones, and %" PRId64
                       " of these occur %" PRId64 " times or more; at least 2 are needed",
-                      path, w->counts.tokens, distinct, w->lexicon.count, o->least);
+                      path, w->counts.tokens, distinct, w->lexicon.count, o->min_count);
 }
 
 /* Cuts the text into blocks and steps. This depends on its size alone. */
 static void cut_text(embla_wordvec *w)
 {
-    embla_shop *s = &w->shop;
+    embla_step_context *s = &w->context;
     int team = embla_threads_for(w->options.threads, SIZE_MAX);
-    uint64_t size = w->reading.size, block = size / ((uint64_t)STEPS_WANTED * EMBLA_LANES);
+    uint64_t size = w->reading.size, block = size / ((uint64_t)STEPS_WANTED * EMBLA_STEP_PARTS);
     block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
-    *s = (embla_shop){.options = &w->options,
-                      .reading = &w->reading,
-                      .lexicon = &w->lexicon,
-                      .grams = w->options.gram_most > 0 ? &w->grams : NULL,
-                      .block = block,
-                      .pool = (size_t)block / POOL_SHARE,
-                      .stride = (w->options.dim + EMBLA_WINDOW_LANES - 1) / EMBLA_WINDOW_LANES *
-                                EMBLA_WINDOW_LANES};
+    *s = (embla_step_context){.options = &w->options,
+                              .reading = &w->reading,
+                              .lexicon = &w->lexicon,
+                              .grams = w->options.max_gram > 0 ? &w->grams : NULL,
+                              .block = block,
+                              .pool = (size_t)block / POOL_SHARE,
+                              .stride = (w->options.dim + EMBLA_WINDOW_LANES - 1) /
+                                        EMBLA_WINDOW_LANES * EMBLA_WINDOW_LANES};
     if (s->pool > POOL_MOST) s->pool = POOL_MOST;
     s->usual = (size_t)(w->lexicon.kept * (double)block / (double)size) + 1;
-    w->lane_count = w->options.hogwild ? (size_t)team : EMBLA_LANES;
-    w->per_step = (int64_t)(w->options.hogwild ? w->lane_count * HOGWILD_BLOCKS : w->lane_count);
+    w->part_count = w->options.hogwild ? (size_t)team : EMBLA_STEP_PARTS;
+    w->per_step = (int64_t)(w->options.hogwild ? w->part_count * HOGWILD_BLOCKS : w->part_count);
     uint64_t blocks = size / block + (size % block > 0);
     w->steps_of_epoch =
         (int64_t)(blocks / (uint64_t)w->per_step) + (blocks % (uint64_t)w->per_step > 0);
@@ -138,18 +138,18 @@ static void cut_text(embla_wordvec *w)
 static embla_status list_grams(embla_wordvec *w)
 {
     const embla_wordvec_options *o = &w->options;
-    const embla_gram_rule rule = {o->gram_least, o->gram_most, o->buckets};
-    if (!w->shop.grams) return EMBLA_OK;
+    const embla_gram_rule rule = {o->min_gram, o->max_gram, o->buckets};
+    if (!w->context.grams) return EMBLA_OK;
     return embla_grams_make(&rule, w->lexicon.names, (size_t)w->lexicon.count, &w->arena,
                             &w->grams);
 }
 
 /* ---- memory ---- */
 
-/* Words that all lanes together may change in a step, for the lists of a merge. */
+/* Words that all parts together may change in a step, for the lists of a merge. */
 static size_t merge_room(const embla_wordvec *w)
 {
-    uint64_t most = (uint64_t)EMBLA_LANES * embla_lane_words(&w->shop);
+    uint64_t most = (uint64_t)EMBLA_STEP_PARTS * embla_step_part_words(&w->context);
     return most < (uint64_t)w->lexicon.count ? (size_t)most : (size_t)w->lexicon.count;
 }
 
@@ -157,16 +157,16 @@ static size_t merge_room(const embla_wordvec *w)
 static int64_t memory_of(const embla_wordvec *w)
 {
     const embla_lexicon *l = &w->lexicon;
-    uint64_t row = w->shop.stride * sizeof(float), count = (uint64_t)l->count;
-    uint64_t bytes =
-        PROCESS + w->reading.size + 2 * count * row + w->lane_count * embla_lane_bytes(&w->shop);
+    uint64_t row = w->context.stride * sizeof(float), count = (uint64_t)l->count;
+    uint64_t bytes = PROCESS + w->reading.size + 2 * count * row +
+                     w->part_count * embla_step_part_bytes(&w->context);
     /* a word: its name, twice with the vocabulary's, an index entry, count, and two numbers */
     bytes += count * (2 * sizeof(embla_name) + 2 * sizeof(void *) + 20 + 16) +
              l->room * sizeof *l->slots;
-    if (w->shop.grams) {
+    if (w->context.grams) {
         bytes += (uint64_t)w->grams.count * (row + 2 * sizeof(int32_t));
         bytes += w->grams.first[l->count] * sizeof(int32_t) + count * sizeof(uint64_t);
-        uint64_t changed = (uint64_t)EMBLA_LANES * w->shop.usual;
+        uint64_t changed = (uint64_t)EMBLA_STEP_PARTS * w->context.usual;
         bytes += count * row + (changed < count ? changed : count) * (row + sizeof(int32_t));
     }
     return (int64_t)bytes;
@@ -174,7 +174,7 @@ static int64_t memory_of(const embla_wordvec *w)
 
 static embla_status make_rows(embla_wordvec *w, int64_t rows, embla_table **out)
 {
-    const embla_table_options options = {.row_stride = w->shop.stride * sizeof(float)};
+    const embla_table_options options = {.row_stride = w->context.stride * sizeof(float)};
     return embla_table_new(EMBLA_F32, rows, w->options.dim, &options, out);
 }
 
@@ -183,8 +183,8 @@ static embla_status make_random(embla_wordvec *w, uint64_t seed, int64_t rows, e
 {
     const embla_init_options init = {.seed = seed,
                                      .kind = EMBLA_INIT_XAVIER,
-                                     .spread =
-                                         (w->shop.grams ? 1.0f : 0.5f) / (float)(int)w->options.dim,
+                                     .spread = (w->context.grams ? 1.0f : 0.5f) /
+                                               (float)(int)w->options.dim,
                                      .threads = w->options.threads};
     EMBLA_TRY(make_rows(w, rows, out));
     return embla_table_init(*out, &init);
@@ -199,7 +199,7 @@ static embla_status make_merge(embla_wordvec *w)
     EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)w->grams.count, sizeof *m->changed,
                                "changed n-grams", &m->changed));
     EMBLA_TRY(
-        embla_mem_new(m->room * w->shop.stride * sizeof(float), "changes of words", &changes));
+        embla_mem_new(m->room * w->context.stride * sizeof(float), "changes of words", &changes));
     m->changes = changes;
     return EMBLA_OK;
 }
@@ -209,17 +209,17 @@ static embla_status make_tables(embla_wordvec *w)
     int64_t words = w->lexicon.count;
     EMBLA_TRY(make_random(w, w->options.seed, words, &w->input));
     EMBLA_TRY(make_rows(w, words, &w->output));
-    w->shop.input = embla_table_data(w->input);
-    w->shop.output = embla_table_data(w->output);
-    if (w->shop.grams) {
+    w->context.input = embla_table_data(w->input);
+    w->context.output = embla_table_data(w->output);
+    if (w->context.grams) {
         EMBLA_TRY(make_random(w, w->options.seed + 1, w->grams.count, &w->gram_rows));
         w->grams.values = embla_table_data(w->gram_rows);
         EMBLA_TRY(make_rows(w, words, &w->means));
         EMBLA_TRY(make_merge(w));
     }
-    EMBLA_TRY(embla_arena_many(&w->arena, w->lane_count, sizeof *w->lanes, "lanes", &w->lanes));
-    for (size_t i = 0; i < w->lane_count; i++)
-        EMBLA_TRY(embla_lane_make(&w->shop, &w->arena, &w->lanes[i]));
+    EMBLA_TRY(embla_arena_many(&w->arena, w->part_count, sizeof *w->parts, "parts", &w->parts));
+    for (size_t i = 0; i < w->part_count; i++)
+        EMBLA_TRY(embla_step_part_make(&w->context, &w->arena, &w->parts[i]));
     return EMBLA_OK;
 }
 
@@ -246,9 +246,8 @@ embla_status embla_wordvec_new(const char *path, const embla_wordvec_options *op
                                embla_wordvec **out)
 {
     embla_wordvec *w = NULL;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_new: %s is NULL",
-                          path ? "out" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     embla_status status = begin(path, options, &w);
     if (status == EMBLA_OK) status = make_tables(w);
     if (status == EMBLA_OK)
@@ -264,8 +263,8 @@ embla_status embla_wordvec_new(const char *path, const embla_wordvec_options *op
 void embla_wordvec_free(embla_wordvec *w)
 {
     if (!w) return;
-    for (size_t i = 0; w->lanes && i < w->lane_count; i++) embla_lane_free(&w->lanes[i]);
-    embla_mem_free(w->merge.changes, w->merge.room * w->shop.stride * sizeof(float));
+    for (size_t i = 0; w->parts && i < w->part_count; i++) embla_step_part_free(&w->parts[i]);
+    embla_mem_free(w->merge.changes, w->merge.room * w->context.stride * sizeof(float));
     embla_table_free(w->input);
     embla_table_free(w->output);
     embla_table_free(w->gram_rows);
@@ -280,11 +279,6 @@ void embla_wordvec_free(embla_wordvec *w)
 
 /* ---- facts ---- */
 
-const embla_wordvec_options *embla_wordvec_describe(const embla_wordvec *w)
-{
-    return w ? &w->options : NULL;
-}
-
 static void describe_text(const embla_wordvec *w, embla_wordvec_text *out)
 {
     *out = (embla_wordvec_text){.bytes = (int64_t)w->reading.size,
@@ -293,27 +287,17 @@ static void describe_text(const embla_wordvec *w, embla_wordvec_text *out)
                                 .words = w->lexicon.count,
                                 .too_long = w->counts.too_long,
                                 .dropped = w->counts.dropped,
-                                .grams = w->shop.grams ? w->grams.count : 0,
+                                .grams = w->context.grams ? w->grams.count : 0,
                                 .phrases = w->phrases.count,
                                 .memory = memory_of(w)};
-}
-
-embla_status embla_wordvec_counts(const embla_wordvec *w, embla_wordvec_text *out)
-{
-    if (!w || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_counts: %s is NULL",
-                          w ? "out" : "the handle");
-    describe_text(w, out);
-    return EMBLA_OK;
 }
 
 embla_status embla_wordvec_plan(const char *path, const embla_wordvec_options *options,
                                 embla_wordvec_text *out)
 {
     embla_wordvec *w = NULL;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_plan: %s is NULL",
-                          path ? "out" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     embla_status status = begin(path, options, &w);
     if (status == EMBLA_OK) describe_text(w, out);
     embla_wordvec_free(w);
@@ -325,25 +309,20 @@ const embla_vocab *embla_wordvec_vocab(const embla_wordvec *w)
     return w ? w->vocab : NULL;
 }
 
-int64_t embla_wordvec_count(const embla_wordvec *w, int32_t token)
+embla_status embla_wordvec_table(embla_wordvec *wordvec, const embla_table **out)
 {
-    return w && token >= 0 && token < w->lexicon.count ? w->lexicon.counts[token] : 0;
-}
-
-embla_status embla_wordvec_table(embla_wordvec *w, const embla_table **out)
-{
-    if (!w || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_table: %s is NULL",
-                          w ? "out" : "the handle");
-    *out = w->shop.grams ? w->means : w->input;
-    if (!w->shop.grams || w->means_of == w->step) return EMBLA_OK;
-    size_t stride = w->shop.stride, count = (size_t)w->lexicon.count;
+    embla_wordvec *w = wordvec;
+    EMBLA_NEED(wordvec);
+    EMBLA_NEED(out);
+    *out = w->context.grams ? w->means : w->input;
+    if (!w->context.grams || w->means_of == w->step) return EMBLA_OK;
+    size_t stride = w->context.stride, count = (size_t)w->lexicon.count;
     float *means = embla_table_data(w->means);
     int team = embla_threads_for(w->options.threads, count * stride * sizeof(float));
     (void)team; /* without OpenMP */
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < count; i++)
-        embla_grams_mean(&w->grams, (int32_t)i, w->shop.input + i * stride, stride,
+        embla_grams_mean(&w->grams, (int32_t)i, w->context.input + i * stride, stride,
                          means + i * stride);
     w->means_of = w->step;
     return EMBLA_OK;
@@ -357,15 +336,16 @@ static double rate_at(const embla_wordvec *w)
     return w->options.rate * (left > rate_least ? left : rate_least);
 }
 
-embla_status embla_wordvec_progress(const embla_wordvec *w, embla_wordvec_report *out)
+embla_status embla_wordvec_describe(const embla_wordvec *wordvec, embla_wordvec_info *out)
 {
-    if (!w || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_progress: %s is NULL",
-                          w ? "out" : "the handle");
-    *out = (embla_wordvec_report){.step = w->step,
-                                  .steps = embla_wordvec_steps(w),
-                                  .epochs = (double)w->step / (double)w->steps_of_epoch,
-                                  .rate = rate_at(w)};
+    EMBLA_NEED(wordvec);
+    EMBLA_NEED(out);
+    *out = (embla_wordvec_info){
+        .progress = {.step = wordvec->step,
+                     .steps = embla_wordvec_steps(wordvec),
+                     .epochs = (double)wordvec->step / (double)wordvec->steps_of_epoch,
+                     .rate = rate_at(wordvec)}};
+    describe_text(wordvec, &out->text);
     return EMBLA_OK;
 }
 
@@ -373,21 +353,21 @@ embla_status embla_wordvec_progress(const embla_wordvec *w, embla_wordvec_report
 static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, float rate)
 {
     uint64_t epoch = (uint64_t)(w->step / w->steps_of_epoch);
-    size_t most = count < w->lane_count ? count : w->lane_count;
+    size_t most = count < w->part_count ? count : w->part_count;
     int team = embla_threads_for(w->options.threads, SIZE_MAX);
     int64_t tokens = 0;
     if ((size_t)team > most) team = (int)most;
     (void)team; /* without OpenMP */
 #pragma omp parallel for num_threads(team) schedule(dynamic, 1) reduction(+ : tokens)
     for (size_t i = 0; i < count; i++) {
-        embla_lane *lane = &w->lanes[w->options.hogwild ? (size_t)embla_threads_mine() : i];
-        embla_lane_train(&w->shop, lane, epoch, first + i, rate);
-        tokens += lane->tokens;
+        embla_step_part *part = &w->parts[w->options.hogwild ? (size_t)embla_threads_mine() : i];
+        embla_step_part_train(&w->context, part, epoch, first + i, rate);
+        tokens += part->tokens;
     }
     return tokens;
 }
 
-/* Lanes train on blocks, and their changes are merged. */
+/* Parts train on blocks, and their changes are merged. */
 static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
                               embla_wordvec_report *r)
 {
@@ -396,28 +376,29 @@ static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
     r->tokens = train_blocks(w, first, count, (float)r->rate);
     EMBLA_TRY(embla_reading_check(&w->reading));
     w->torn = false;
-    if (!w->options.hogwild) embla_merge_rows(&w->shop, w->lanes, count, &w->merge);
+    if (!w->options.hogwild) embla_merge_rows(&w->context, w->parts, count, &w->merge);
     return EMBLA_OK;
 }
 
-/* The sums of all lanes, in their order. With hogwild a lane has the last of its blocks. */
-static void sum_lanes(const embla_wordvec *w, size_t count, embla_wordvec_report *r)
+/* The sums of all parts, in their order. With hogwild a part has the last of its blocks. */
+static void sum_parts(const embla_wordvec *w, size_t count, embla_wordvec_report *r)
 {
     double loss = 0, pairs = 0;
     int64_t tokens = 0;
-    for (size_t i = 0; i < count && i < w->lane_count; i++) {
-        loss += w->lanes[i].loss;
-        pairs += w->lanes[i].pairs;
-        tokens += w->lanes[i].tokens;
+    for (size_t i = 0; i < count && i < w->part_count; i++) {
+        loss += w->parts[i].loss;
+        pairs += w->parts[i].pairs;
+        tokens += w->parts[i].tokens;
     }
     if (!w->options.hogwild) r->tokens = tokens;
     r->loss = pairs > 0 ? loss / pairs : 0;
 }
 
-embla_status embla_wordvec_step(embla_wordvec *w, embla_wordvec_report *report)
+embla_status embla_wordvec_step(embla_wordvec *wordvec, embla_wordvec_report *report)
 {
+    embla_wordvec *w = wordvec;
     embla_wordvec_report r = {0};
-    if (!w) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_step: the handle is NULL");
+    EMBLA_NEED(wordvec);
     int64_t steps = embla_wordvec_steps(w);
     if (w->step >= steps)
         return embla_fail(EMBLA_ERR_RANGE,
@@ -426,13 +407,13 @@ embla_status embla_wordvec_step(embla_wordvec *w, embla_wordvec_report *report)
     if (w->torn)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a load into these words failed halfway; they cannot be trained");
-    uint64_t blocks = w->reading.size / w->shop.block + (w->reading.size % w->shop.block > 0);
+    uint64_t blocks = w->reading.size / w->context.block + (w->reading.size % w->context.block > 0);
     uint64_t first = (uint64_t)(w->step % w->steps_of_epoch) * (uint64_t)w->per_step;
     uint64_t left = blocks - first;
     size_t count = left < (uint64_t)w->per_step ? (size_t)left : (size_t)w->per_step;
     r.rate = rate_at(w);
     EMBLA_TRY(make_step(w, first, count, &r));
-    sum_lanes(w, count, &r);
+    sum_parts(w, count, &r);
     w->step++;
     r.step = w->step;
     r.steps = steps;

@@ -18,9 +18,9 @@ struct embla_wordvec {
     /* Rows of words as inputs and as outputs, of n-grams, and of words with their n-grams; the last
      * two are NULL without n-grams. */
     embla_table *input, *output, *gram_rows, *means;
-    embla_shop shop;
-    embla_lane *lanes;
-    size_t lane_count;
+    embla_step_context context;
+    embla_step_part *parts;
+    size_t part_count;
     embla_merge merge;
     int64_t per_step;       /* blocks */
     int64_t steps_of_epoch; /* steps */

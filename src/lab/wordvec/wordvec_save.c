@@ -66,11 +66,11 @@ static embla_status list_settings(const embla_wordvec *w, pair_list *l)
     EMBLA_TRY(add_pair(l, "epochs", "%zu", o->epochs));
     EMBLA_TRY(add_real(l, "rate", o->rate));
     EMBLA_TRY(add_real(l, "sample", o->sample));
-    EMBLA_TRY(add_pair(l, "least", "%" PRId64, o->least));
-    EMBLA_TRY(add_pair(l, "most", "%" PRId64, o->most));
+    EMBLA_TRY(add_pair(l, "min_count", "%" PRId64, o->min_count));
+    EMBLA_TRY(add_pair(l, "max_words", "%" PRId64, o->max_words));
     EMBLA_TRY(add_real(l, "phrases", o->phrases));
-    EMBLA_TRY(add_pair(l, "subwords", "%zu-%zu", o->gram_least, o->gram_most));
-    EMBLA_TRY(add_pair(l, "buckets", "%" PRId64, o->gram_most > 0 ? o->buckets : 0));
+    EMBLA_TRY(add_pair(l, "subwords", "%zu-%zu", o->min_gram, o->max_gram));
+    EMBLA_TRY(add_pair(l, "buckets", "%" PRId64, o->max_gram > 0 ? o->buckets : 0));
     EMBLA_TRY(add_pair(l, "seed", "%" PRIu64, o->seed));
     EMBLA_TRY(add_pair(l, "hogwild", "%d", o->hogwild));
     return add_pair(l, "blocks of a step", "%" PRId64, w->per_step);
@@ -79,21 +79,21 @@ static embla_status list_settings(const embla_wordvec *w, pair_list *l)
 /* The tensors of a state: rows with their padding. */
 static embla_status list_tensors(const embla_wordvec *w, embla_saved *v)
 {
-    size_t stride = w->shop.stride;
+    size_t stride = w->context.stride;
     EMBLA_TRY(embla_saved_begin(v, 3));
-    EMBLA_TRY(embla_saved_add(v, "input", EMBLA_F32, w->lexicon.count, stride, w->shop.input));
-    EMBLA_TRY(embla_saved_add(v, "output", EMBLA_F32, w->lexicon.count, stride, w->shop.output));
-    if (!w->shop.grams) return EMBLA_OK;
+    EMBLA_TRY(embla_saved_add(v, "input", EMBLA_F32, w->lexicon.count, stride, w->context.input));
+    EMBLA_TRY(embla_saved_add(v, "output", EMBLA_F32, w->lexicon.count, stride, w->context.output));
+    if (!w->context.grams) return EMBLA_OK;
     return embla_saved_add(v, "grams", EMBLA_F32, w->grams.count, stride, w->grams.values);
 }
 
 /* ---- saving ---- */
 
-embla_status embla_wordvec_save(const embla_wordvec *w, const char *path)
+embla_status embla_wordvec_save(const embla_wordvec *wordvec, const char *path)
 {
-    if (!w || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_save: %s is NULL",
-                          w ? "path" : "the handle");
+    const embla_wordvec *w = wordvec;
+    EMBLA_NEED(wordvec);
+    EMBLA_NEED(path);
     if (w->torn)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a load into these words failed halfway; they cannot be saved");
@@ -162,13 +162,13 @@ static embla_status load_all(embla_wordvec *w, const embla_checkpoint *cp, const
     return EMBLA_OK;
 }
 
-embla_status embla_wordvec_load(embla_wordvec *w, const char *path)
+embla_status embla_wordvec_load(embla_wordvec *wordvec, const char *path)
 {
+    embla_wordvec *w = wordvec;
     embla_checkpoint *cp = NULL;
     embla_saved v = {0};
-    if (!w || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_load: %s is NULL",
-                          w ? "path" : "the handle");
+    EMBLA_NEED(wordvec);
+    EMBLA_NEED(path);
     EMBLA_TRY(embla_saved_open(path, "a saved training of words", &cp));
     embla_status status = load_all(w, cp, path, &v);
     embla_arena_free(&v.arena);
@@ -214,7 +214,8 @@ static embla_status write_rows(embla_wordvec *w, pair_list *l, embla_durable *fi
 {
     const embla_table *table = NULL;
     const embla_format *format = NULL;
-    size_t dim = w->options.dim, row = dim * sizeof(float), stride = w->shop.stride * sizeof(float);
+    size_t dim = w->options.dim, row = dim * sizeof(float),
+           stride = w->context.stride * sizeof(float);
     EMBLA_TRY(embla_wordvec_table(w, &table));
     uint64_t words = (uint64_t)w->lexicon.count, grams = (uint64_t)w->grams.count;
     rows_of tokens = {embla_table_row(table, 0), row, stride};
@@ -225,8 +226,10 @@ static embla_status write_rows(embla_wordvec *w, pair_list *l, embla_durable *fi
                                 part_of("counts", "I64", words, 0, &counts),
                                 part_of("subwords", "F32", grams, dim, &subwords),
                                 part_of("subword_buckets", "I32", grams, 0, &buckets)};
-    const embla_contents contents = {
-        .parts = parts, .count = w->shop.grams ? 4 : 2, .pairs = l->pairs, .pair_count = l->count};
+    const embla_contents contents = {.parts = parts,
+                                     .count = w->context.grams ? 4 : 2,
+                                     .pairs = l->pairs,
+                                     .pair_count = l->count};
     EMBLA_TRY(embla_format_find("safetensors", &format));
     return format->write(file, &contents);
 }
@@ -237,9 +240,9 @@ static embla_status list_result(const embla_wordvec *w, pair_list *l)
     const embla_wordvec_options *o = &w->options;
     EMBLA_TRY(list_settings(w, l));
     l->count--; /* blocks of a step */
-    if (!w->shop.grams) return EMBLA_OK;
-    EMBLA_TRY(add_pair(l, "minn", "%zu", o->gram_least));
-    EMBLA_TRY(add_pair(l, "maxn", "%zu", o->gram_most));
+    if (!w->context.grams) return EMBLA_OK;
+    EMBLA_TRY(add_pair(l, "minn", "%zu", o->min_gram));
+    EMBLA_TRY(add_pair(l, "maxn", "%zu", o->max_gram));
     return add_pair(l, "bucket", "%" PRId64, o->buckets);
 }
 
@@ -277,12 +280,12 @@ static embla_status write_both(embla_wordvec *w, const char *path, embla_arena *
     return status;
 }
 
-embla_status embla_wordvec_write(embla_wordvec *w, const char *path)
+embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path)
 {
+    embla_wordvec *w = wordvec;
     embla_arena arena = {0};
-    if (!w || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_write: %s is NULL",
-                          w ? "path" : "the handle");
+    EMBLA_NEED(wordvec);
+    EMBLA_NEED(path);
     embla_status status = write_both(w, path, &arena);
     embla_arena_free(&arena);
     return status;
@@ -293,7 +296,7 @@ embla_status embla_wordvec_write_check(const char *path)
     embla_arena arena = {0};
     const char *words = NULL;
     bool replace = false;
-    if (!path) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_wordvec_write_check: path is NULL");
+    EMBLA_NEED(path);
     embla_status status = plan_words(path, &arena, &words, &replace);
     embla_arena_free(&arena);
     return status;

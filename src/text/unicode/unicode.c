@@ -44,6 +44,20 @@ size_t embla_char_lower(uint32_t code, uint32_t out[EMBLA_CHAR_EXPANSION])
     return length;
 }
 
+/* Bytes of a code point in UTF-8. */
+static int utf8_bytes(uint32_t code)
+{
+    return 1 + (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+}
+
+uint32_t embla_char_lower_in_place(uint32_t code)
+{
+    uint32_t lower[EMBLA_CHAR_EXPANSION];
+    if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 0x20 : code;
+    bool same = embla_char_lower(code, lower) == 1 && utf8_bytes(lower[0]) == utf8_bytes(code);
+    return same ? lower[0] : code;
+}
+
 static size_t decompose_hangul(uint32_t code, uint32_t *out)
 {
     uint32_t index = code - HANGUL_FIRST, trailing = index % TRAILING_COUNT;

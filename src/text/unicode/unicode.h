@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 enum {
     EMBLA_CHAR_WHITE = 1 << 0,        /* Rust's is_whitespace */
     EMBLA_CHAR_PUNCT = 1 << 1,        /* punctuation of BertPreTokenizer and Punctuation */
@@ -64,6 +66,9 @@ enum { EMBLA_CHAR_EXPANSION = 18 };
 /* Writes what one character becomes, and returns the number of code points: 1 to
  * EMBLA_CHAR_EXPANSION. */
 size_t embla_char_lower(uint32_t code, uint32_t out[EMBLA_CHAR_EXPANSION]);
+/* The lower case of a character, for text that is changed in place: the character itself if its
+ * lower case is several code points, or has another number of bytes in UTF-8. */
+EMBLA_PRIVATE uint32_t embla_char_lower_in_place(uint32_t code);
 /* Canonical decomposition, or with `compatible` the compatibility decomposition. */
 size_t embla_char_decompose(uint32_t code, bool compatible, uint32_t out[EMBLA_CHAR_EXPANSION]);
 /* The composition of two characters; 0 if they do not compose. */
