@@ -165,6 +165,44 @@ EMBLA_API EMBLA_CHECKED embla_status embla_detokenize(embla_tokenized *tokenized
                                                       bool skip_special, const char **text,
                                                       size_t *length);
 
+/* An embla_detokenizer converts tokens to text while they arrive, as a model generates them:
+ *
+ *   embla_detokenizer_new(tokenizer, NULL, &d);
+ *   while (next_token(&token) && embla_detokenizer_add(d, &token, 1, &text, &length) == EMBLA_OK)
+ *       fwrite(text, 1, length, stdout);
+ *   if (embla_detokenizer_end(d, &text, &length) == EMBLA_OK) fwrite(text, 1, length, stdout);
+ *
+ * All texts together are that of embla_detokenize for all tokens, and no character is cut. There is
+ * one exception: if byte tokens such as <0xFF> are not valid UTF-8, embla_detokenize also replaces
+ * the valid ones beside them by U+FFFD. Here they may have been given already.
+ * The tokenizer must live longer. One thread at a time may use the handle. After the first tokens
+ * a call allocates nothing. */
+typedef struct embla_detokenizer embla_detokenizer;
+
+typedef struct {
+    bool skip_special;    /* leave out special tokens */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_detokenizer_options;
+
+/* options NULL means defaults. */
+EMBLA_API EMBLA_CHECKED embla_status embla_detokenizer_new(const embla_tokenizer *tokenizer,
+                                                           const embla_detokenizer_options *options,
+                                                           embla_detokenizer **out);
+EMBLA_API void embla_detokenizer_free(embla_detokenizer *detokenizer);
+/* Adds tokens. *text is the new text: *length bytes, which may be none, and a 0, valid until the
+ * handle is used again. A character of several tokens is held back until it is complete, but not
+ * longer than for 8 tokens. Tokens that do not exist are left out. A failed call leaves the handle
+ * as it was. */
+EMBLA_API EMBLA_CHECKED embla_status embla_detokenizer_add(embla_detokenizer *detokenizer,
+                                                           const int32_t *tokens, size_t count,
+                                                           const char **text, size_t *length);
+/* Gives what was held back: U+FFFD for a character that is not complete. Tokens that are added
+ * afterwards continue the text. */
+EMBLA_API EMBLA_CHECKED embla_status embla_detokenizer_end(embla_detokenizer *detokenizer,
+                                                           const char **text, size_t *length);
+/* Forgets all tokens: the next one begins a new text. */
+EMBLA_API void embla_detokenizer_begin(embla_detokenizer *detokenizer);
+
 /* Copies a tokenizer.json. `to` is replaced if it exists; after a failure it is unchanged.
  * EMBLA_ERR_UNSUPPORTED if `from` is a tokenizer in another format. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenizer_copy(const char *from, const char *to);

@@ -56,6 +56,7 @@ static void getters_of_null_answer(void **state)
         {"tokenized_sides", embla_tokenized_sides(NULL) == NULL},
         {"tokenized_starts", embla_tokenized_starts(NULL) == NULL},
         {"tokenized_cut", embla_tokenized_cut(NULL) == 0},
+        {"detokenizer_begin", (embla_detokenizer_begin(NULL), true)},
         {"encoder_tokenizer", embla_encoder_tokenizer(NULL) == NULL},
         {"subwords_dim", embla_subwords_dim(NULL) == 0},
     };
@@ -119,6 +120,7 @@ static void null_is_freed(void **state)
     embla_swap_free(NULL);
     embla_tokenizer_free(NULL);
     embla_tokenized_free(NULL);
+    embla_detokenizer_free(NULL);
     embla_encoder_free(NULL);
     embla_subwords_free(NULL);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts prompts to tokens and tokens to text.
  *
- * The text of a token depends on the tokens around it: a character may have several tokens, and the
- * first piece of a text has no space. So each new token is decoded together with the few before it,
- * and only what is new is appended. A text that ends in the middle of a character waits.
+ * The text of tokens comes from the library's detokenizer, which holds back a character that is not
+ * complete. Whole words and token numbers are written here.
  */
 #include "core/speak.h"
 
@@ -15,9 +14,6 @@
 #include "core/model_text.h"
 #include "core/token.h"
 #include "core/visible.h"
-
-#define REPLACED "\xef\xbf\xbd" /* U+FFFD: the bytes of a character are not complete */
-enum { REPLACED_BYTES = 3, WAIT_MOST = 8 };
 
 /* ---- the tokenizer ---- */
 
@@ -178,47 +174,23 @@ static bool append_word(cli_said *said, const cli_speaker *s, int32_t before, co
     return append(said, word, length);
 }
 
-static bool hold_token(cli_said *said, int32_t token)
+/* Appends what the detokenizer gave. */
+static bool append_new(cli_said *said, embla_status status, const char *text, size_t length)
 {
-    if (said->token_count == said->token_room) {
-        size_t room = 2 * said->token_room + 16;
-        int32_t *grown = realloc(said->tokens, room * sizeof *grown);
-        said->error = "no memory for the text";
-        if (!grown) return false;
-        said->tokens = grown;
-        said->token_room = room;
-    }
-    said->tokens[said->token_count++] = token;
-    return true;
-}
-
-static bool decode(cli_said *said, const cli_speaker *s, size_t from, size_t end, const char **text,
-                   size_t *length)
-{
-    said->error = NULL;
-    if (embla_detokenize(s->encoding, said->tokens + from, end - from, false, text, length) ==
-        EMBLA_OK)
-        return true;
+    if (status == EMBLA_OK) return append(said, text, length);
     said->error = embla_error();
     return false;
 }
 
-/* Appends the text of the tokens that are held back. last: also if it ends in the middle of a
- * character. */
-static bool append_new(cli_said *said, const cli_speaker *s, bool last)
+static bool append_token(cli_said *said, const cli_speaker *s, int32_t token)
 {
     const char *text = NULL;
-    size_t before = 0, length = 0, waiting = said->token_count - said->kept;
-    if (waiting == 0) return true;
-    if (said->kept > 0 && !decode(said, s, 0, said->kept, &text, &before)) return false;
-    if (!decode(said, s, 0, said->token_count, &text, &length)) return false;
-    bool partial = length >= REPLACED_BYTES &&
-                   memcmp(text + length - REPLACED_BYTES, REPLACED, REPLACED_BYTES) == 0;
-    if (partial && !last && waiting < WAIT_MOST) return true;
-    if (length > before && !append(said, text + before, length - before)) return false;
-    memmove(said->tokens, said->tokens + said->kept, waiting * sizeof *said->tokens);
-    said->token_count = said->kept = waiting;
-    return true;
+    size_t length = 0;
+    embla_status status = EMBLA_OK;
+    if (!said->detokenizer) status = embla_detokenizer_new(s->tokenizer, NULL, &said->detokenizer);
+    if (status == EMBLA_OK)
+        status = embla_detokenizer_add(said->detokenizer, &token, 1, &text, &length);
+    return append_new(said, status, text, length);
 }
 
 static bool append_number(cli_said *said, const char *sign, int32_t token)
@@ -237,12 +209,16 @@ bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t 
     const char *word = embla_tokenizer_text(s->tokenizer, token, &length);
     if (!word) return cli_said_end(said, s) && append_number(said, "#", token);
     if (s->style == CLI_SPEAK_WORDS) return append_word(said, s, first ? -1 : before, word, length);
-    return hold_token(said, token) && append_new(said, s, false);
+    return append_token(said, s, token);
 }
 
 bool cli_said_end(cli_said *said, const cli_speaker *s)
 {
-    return s->style != CLI_SPEAK_TEXT || append_new(said, s, true);
+    const char *text = NULL;
+    size_t length = 0;
+    if (s->style != CLI_SPEAK_TEXT || !said->detokenizer) return true;
+    embla_status status = embla_detokenizer_end(said->detokenizer, &text, &length);
+    return append_new(said, status, text, length);
 }
 
 void cli_said_print(cli_said *said, bool shown, FILE *to)
@@ -265,6 +241,6 @@ void cli_said_print(cli_said *said, bool shown, FILE *to)
 void cli_said_free(cli_said *said)
 {
     free(said->bytes);
-    free(said->tokens);
+    embla_detokenizer_free(said->detokenizer);
     *said = (cli_said){0};
 }

@@ -53,11 +53,8 @@ int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **o
 typedef struct {
     char *bytes; /* valid UTF-8 */
     size_t count, room, printed;
-    const char *error; /* after a failure: a sentence */
-    /* Tokens whose text may still change, because a character can have several. Those from `kept`
-     * on are not in bytes yet; the ones before show whether a space follows them. */
-    int32_t *tokens;
-    size_t token_count, token_room, kept;
+    const char *error;              /* after a failure: a sentence */
+    embla_detokenizer *detokenizer; /* NULL before the first token that it is needed for */
 } cli_said;
 
 /* Appends the text of token, which follows token before (-1 means none). False after a failure. */

@@ -35,22 +35,9 @@ outside the table an ``IndexError``. ``python -m embla`` runs the program.
 
 from __future__ import annotations
 
-import os as _os
-
-# OpenMP reads this when the module is loaded: its threads sleep while they wait. What the
-# user has set wins, and the variable is taken back, so no other library sees it.
-_chosen = any(name in _os.environ for name in
-              ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"))
-if not _chosen:
-    _os.environ["OMP_WAIT_POLICY"] = "passive"
-try:
-    from . import _embla
-finally:
-    if not _chosen:
-        del _os.environ["OMP_WAIT_POLICY"]
-
-from ._embla import (Array, Optim, Scatter, Ticket, Tickets, cost, cost_presets, dtypes, facts, logits, loss, pool,
-                     sinusoid)
+from . import _embla
+from ._embla import (Array, Detokenizer, Optim, Scatter, Ticket, Tickets, cost, cost_presets, dtypes, facts,
+                     logits, loss, pool, sinusoid)
 from ._doctor import Diagnosis, Finding, doctor
 from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, MissingFileError,
                       NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
@@ -64,7 +51,7 @@ from ._text import Encoder, Found, Index, Tokenizer
 __version__: str = facts()["version"]
 
 __all__ = [
-    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Diagnosis",
+    "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Detokenizer", "Diagnosis",
     "Encoder",
     "Error", "FileError", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
     "NotFoundError", "Optim", "OutOfMemoryError", "Points", "RangeError", "Report", "Run",

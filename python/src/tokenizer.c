@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokenizer: text to tokens and back. */
+/* Tokenizer: text to tokens and back. Detokenizer: text of tokens while they arrive. */
 #include "tokenizer.h"
 
 #include <string.h>
 
 PyTypeObject *bind_tokenizer_type;
+static PyTypeObject *stream_type;
 
 typedef struct {
     bind_object base; /* handle: embla_tokenizer */
@@ -245,6 +246,79 @@ static PyObject *tokenizer_decode(PyObject *object, BIND_ARGS)
     return result;
 }
 
+/* ---- tokens that arrive ---- */
+
+static PyObject *tokenizer_stream(PyObject *self, BIND_ARGS)
+{
+    bool keep_special = false;
+    embla_detokenizer *handle = NULL;
+    const bind_argument arguments[] = {{.name = "keep_special", .kind = 'b', .to = &keep_special}};
+    if (!bind_arguments("stream", values, count, names, 0, arguments, 1)) return NULL;
+    const embla_detokenizer_options options = {.skip_special = !keep_special};
+    embla_status status = embla_detokenizer_new(handle_of(self), &options, &handle);
+    if (status != EMBLA_OK) return bind_fail(status);
+    bind_object *stream = bind_new(stream_type);
+    if (stream) stream->handle = handle;
+    if (stream) stream->keeps = Py_NewRef(self);
+    if (!stream) embla_detokenizer_free(handle);
+    return (PyObject *)stream;
+}
+
+static void stream_dealloc(PyObject *self)
+{
+    embla_detokenizer_free(((bind_object *)self)->handle); /* before the tokenizer */
+    bind_dealloc(self);
+}
+
+/* The new text; leaves the handle that the call has entered. */
+static PyObject *stream_text(PyObject *self, embla_status status, const char *text, size_t length)
+{
+    PyObject *result = status == EMBLA_OK
+                           ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace")
+                           : bind_fail(status);
+    bind_leave(self, true);
+    return result;
+}
+
+static PyObject *stream_add(PyObject *self, BIND_ARGS)
+{
+    PyObject *tokens = NULL, *result = NULL;
+    bind_ids ids;
+    const bind_argument arguments[] = {
+        {.name = "tokens", .kind = 'O', .to = &tokens, .required = true}};
+    if (!bind_arguments("add", values, count, names, 1, arguments, 1) ||
+        !bind_ids_read(tokens, "tokens", &ids))
+        return NULL;
+    int32_t *small = bind_ids_tokens(&ids, "token", INT32_MAX);
+    if (small && bind_enter(self, true)) {
+        const char *text = NULL;
+        size_t length = 0;
+        embla_status status;
+        BIND_RUN(ids.count > BIND_SMALL,
+                 status = embla_detokenizer_add(((bind_object *)self)->handle, small, ids.count,
+                                                &text, &length));
+        result = stream_text(self, status, text, length);
+    }
+    PyMem_Free(small);
+    bind_ids_free(&ids);
+    return result;
+}
+
+static PyObject *stream_end(PyObject *self, PyObject *unused)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    (void)unused;
+    if (!bind_enter(self, true)) return NULL;
+    embla_status status = embla_detokenizer_end(((bind_object *)self)->handle, &text, &length);
+    return stream_text(self, status, text, length);
+}
+
+static PyObject *stream_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<embla.Detokenizer of %R>", ((bind_object *)self)->keeps);
+}
+
 /* ---- single tokens ---- */
 
 static PyObject *tokenizer_text(PyObject *self, BIND_ARGS)
@@ -318,6 +392,9 @@ static PyMethodDef methods[] = {
                 "tokens of all texts in one array, and where each text begins."),
     BIND_METHOD("decode", tokenizer_decode,
                 "decode(tokens, *, keep_special=False)\n--\n\nThe text of tokens."),
+    BIND_METHOD("stream", tokenizer_stream,
+                "stream(*, keep_special=False)\n--\n\n"
+                "A Detokenizer: the text of tokens while they arrive."),
     BIND_METHOD("text", tokenizer_text, "text(token)\n--\n\nThe string of a token, or None."),
     BIND_METHOD("token", tokenizer_token,
                 "token(text)\n--\n\nThe token with this string, or None."),
@@ -339,8 +416,30 @@ static PyType_Spec spec = {.name = "embla._embla.Tokenizer",
                            .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                            .slots = slots};
 
+static PyMethodDef stream_methods[] = {
+    BIND_METHOD("add", stream_add,
+                "add(tokens)\n--\n\n"
+                "The new text of one token or several.\n\n"
+                "It may be empty: a character of several tokens waits until it is complete."),
+    {"end", stream_end, METH_NOARGS,
+     "end()\n--\n\nThe text that was held back: U+FFFD for a character that is not complete."},
+    {NULL, NULL, 0, NULL}};
+static PyType_Slot stream_slots[] = {
+    {Py_tp_doc, "The text of tokens while they arrive; Tokenizer.stream() makes it.\n\n"
+                "One thread at a time uses it."},
+    {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_repr, stream_repr},
+    {Py_tp_methods, stream_methods},
+    {0, NULL}};
+static PyType_Spec stream_spec = {.name = "embla._embla.Detokenizer",
+                                  .basicsize = sizeof(bind_object),
+                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                  .slots = stream_slots};
+
 int bind_tokenizer_add(PyObject *module)
 {
+    stream_type = bind_type_add(module, &stream_spec);
+    if (!stream_type) return -1;
     bind_tokenizer_type = bind_type_add(module, &spec);
     return bind_tokenizer_type ? 0 : -1;
 }

@@ -266,6 +266,7 @@ IDS = {
     "Ngram.rows int32": (np.array([100, 200, 300], "i4"), lambda x, s: NGRAM.rows(x)),
     "Ngram.rows history": (np.array([5] * HISTORY), lambda x, s: NGRAM.rows([7, 8], x)),
     "Tokenizer.decode": (np.array([3, 1, 4]), lambda x, s: TOKENIZER.decode(x)),
+    "Detokenizer.add": (np.array([3, 1, 4]), lambda x, s: TOKENIZER.stream().add(x)),
     "generate prompt": (np.array([3, 1, 4]), lambda x, s: MODEL._generate(x, 4, seed=1)),
     "generate ends": (np.array([3, 1, 4]), lambda x, s: MODEL._generate([1], 4, ends=x, seed=1)),
 }

@@ -99,6 +99,7 @@ def test_no_repr_prints_an_address(tmp_path):
         model = embla.Model(os.path.join(DEMO, "names"))
         things = [t, t.view(), TABLE, TABLE.words, TABLE.checkpoint, TABLE.near("cat", 2), encoder,
                   embla.Checkpoint.over(t), embla.Tokenizer(os.path.join(DEMO, "names")), model, model.table,
+                  embla.Tokenizer(os.path.join(DEMO, "names")).stream(),
                   embla.Index(encoder, ["a cat"]), embla.Ngram.model("qwen3.8-flash-next"), store,
                   tickets, ticket, embla.Scatter(4, 2), embla.Optim(t), embla.doctor(WORDS),
                   TABLE.compare("cat", "dog"), embla.Table.of_words(["a"], [[1.0, 2.0]]).words]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers, encoders, models, trainings, word vectors, stores, n-grams, rows that learn."""
 
+import base64
 import json
+import os
 import pickle
 import threading
 
@@ -76,6 +78,47 @@ def test_tokenizer_of_bytes(model):
     for wrong in (None, "text", 3):
         with pytest.raises(TypeError):
             embla.Tokenizer.from_bytes(wrong)
+
+
+def test_stream(model):
+    t = embla.Tokenizer(model[0])
+    tokens = t.encode("The cats sat on the mat.")
+    stream = t.stream()
+    assert [stream.add(token) for token in tokens[:3]] == ["the", " cat", "s"]
+    assert stream.add(tokens[3:]) + stream.end() == t.decode(tokens)[len("the cats"):]
+    assert stream.add([]) == "" and stream.end() == "" and stream.add(99) == ""
+    assert stream.add(np.array(tokens[:1])) == " the"  # the text goes on
+    assert repr(stream) == f"<embla.Detokenizer of {t!r}>"
+    del t
+    assert stream.add(2) == " cat"  # it keeps its tokenizer
+    for wrong in (None, "text", [1.5]):
+        with pytest.raises(TypeError):
+            stream.add(wrong)
+    with pytest.raises((IndexError, embla.Error)):
+        stream.add([-1])
+    with pytest.raises(TypeError):
+        embla.Detokenizer()
+    with pytest.raises(TypeError):
+        pickle.dumps(stream)
+
+
+def test_a_stream_holds_back_a_character_until_it_is_complete():
+    ranks = b"".join(base64.b64encode(bytes([b])) + b" %d\n" % b for b in range(256))
+    t = embla.Tokenizer.from_bytes(ranks)  # each token is a byte
+    text = "caf\u00e9 \U0001f600!"
+    tokens, stream = t.encode(text), t.stream()
+    assert tokens == list(text.encode())
+    assert [stream.add(token) for token in tokens] == [*"caf", "", "\u00e9", " ", "", "", "", "\U0001f600", "!"]
+    assert stream.add([0xf0, 0x9f]) == "" and stream.end() == "\ufffd"
+
+
+def test_a_stream_leaves_out_special_tokens():
+    names = embla.Tokenizer(os.path.join(os.path.dirname(embla.__file__), "demo", "names"))
+    tokens = [26, *names.encode("anna"), 26]
+    for keep in (False, True):
+        stream = names.stream(keep_special=keep)
+        said = "".join(stream.add(token) for token in tokens) + stream.end()
+        assert said == names.decode(tokens, keep_special=keep) == ("<bos>anna<bos>" if keep else "anna")
 
 
 def test_encoder(model):

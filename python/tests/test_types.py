@@ -134,6 +134,7 @@ def test_the_stub_has_the_arguments_of_the_module(table):
     encoder, store = embla.Encoder(os.path.join(DEMO, "words.vec")), embla.Store(os.path.join(DEMO, "village"))
     tickets = store.tickets()
     objects = [table, table.words, table.view(), embla.Checkpoint(names), embla.Tokenizer(names), encoder,
+               embla.Tokenizer(names).stream(),
                embla.Index(encoder, ["a cat"]), embla.Model(names), embla.Ngram.model("qwen3.8-flash-next"),
                store, tickets, embla.Scatter(2, 2), embla.Optim(embla.Table.create(2, 2)),
                embla._embla.Train(os.path.join(DEMO, "names.txt"), "microgpt"),
