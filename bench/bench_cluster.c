@@ -115,7 +115,7 @@ static void find_unique(job *j)
 static void exchange_numbers(job *j)
 {
     const embla_comm *c = j->comm;
-    const embla_exchange e = {j->numbers, j->counts, j->asked, j->wanted, sizeof(int64_t)};
+    const embla_exchange e = {j->numbers, j->counts, j->asked, j->wanted, sizeof(int64_t), {0}};
     keep(j, c->alltoall(c->owner, j->counts, j->wanted, sizeof(size_t)));
     keep(j, c->alltoallv(c->owner, &e));
 }
@@ -129,7 +129,8 @@ static void copy_rows(job *j)
 static void exchange_rows(job *j)
 {
     const embla_comm *c = j->comm;
-    const embla_exchange e = {j->answer, j->wanted, j->staged, j->counts, j->dim * sizeof(float)};
+    const embla_exchange e = {j->answer, j->wanted, j->staged, j->counts, j->dim * sizeof(float),
+                              {0}};
     keep(j, c->alltoallv(c->owner, &e));
 }
 

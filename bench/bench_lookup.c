@@ -114,6 +114,24 @@ static void copy_round(const bench_case *c, char *out, size_t offset, size_t byt
     }
 }
 
+enum { LINE = 64 };
+
+typedef struct {
+    const bench_case *c;
+    char *out;
+    size_t offset, all, bytes;
+} rounds;
+
+/* first and end count lines of the copy; the last may be shorter. */
+static embla_status copy_lines(void *job, size_t first, size_t end, size_t slot)
+{
+    const rounds *r = job;
+    size_t from = first * LINE, to = end * LINE < r->bytes ? end * LINE : r->bytes;
+    (void)slot;
+    copy_round(r->c, r->out + from, (r->offset + from) % r->all, to - from);
+    return EMBLA_OK;
+}
+
 static void run_memcpy(void *context, size_t step)
 {
     bench_case *c = context;
@@ -125,12 +143,8 @@ static void run_memcpy(void *context, size_t step)
         memcpy(out, embla_table_row(c->table, *case_tokens(c, step)), bytes);
         return;
     }
-#pragma omp parallel num_threads(c->threads) if (c->threads > 1)
-    {
-        size_t first, end;
-        bench_share(bytes, &first, &end);
-        copy_round(c, out + first, (offset + first) % all, end - first);
-    }
+    const rounds r = {.c = c, .out = out, .offset = offset, .all = all, .bytes = bytes};
+    bench_shared(c->threads, (bytes + LINE - 1) / LINE, 0, copy_lines, &r);
 }
 
 /* Verifies the last result in a simple way: figures for wrong rows are worthless. */

@@ -185,22 +185,34 @@ static void stream_row(const bench_case *c, size_t batch, size_t i)
     stream_run(c, &s);
 }
 
+typedef struct {
+    const bench_case *c;
+    size_t batch, count;
+} limit_pass;
+
+/* first and end count tiles of rows. */
+enum { TILE = 16 };
+static embla_status stream_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    const limit_pass *p = job;
+    (void)slot;
+    for (size_t t = first; t < end; t++) {
+        size_t row = t * TILE, n = p->count - row < TILE ? p->count - row : TILE;
+        if (p->c->step->dense)
+            stream_dense(p->c, row * DIM, n * DIM);
+        else
+            for (size_t i = row; i < row + n; i++) stream_row(p->c, p->batch, i);
+    }
+    return EMBLA_OK;
+}
+
 static void run_limit(void *context, size_t step)
 {
-    enum { TILE = 16 };
-    bench_case *c = context;
+    const bench_case *c = context;
     size_t batch = step % BATCHES;
-    int64_t count = c->step->dense ? ROWS : (int64_t)c->touched[batch];
-    int64_t tiles = (count + TILE - 1) / TILE;
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
-    for (int64_t t = 0; t < tiles; t++) {
-        size_t first = (size_t)t * TILE;
-        size_t n = (size_t)count - first < TILE ? (size_t)count - first : TILE;
-        if (c->step->dense)
-            stream_dense(c, first * DIM, n * DIM);
-        else
-            for (size_t i = first; i < first + n; i++) stream_row(c, batch, i);
-    }
+    const limit_pass p = {
+        .c = c, .batch = batch, .count = c->step->dense ? ROWS : c->touched[batch]};
+    bench_shared(c->threads, (p.count + TILE - 1) / TILE, 0, stream_tiles, &p);
 }
 
 /* ---- the step ---- */

@@ -125,35 +125,51 @@ static void run_batch(void *context, size_t step)
     lookup_set(c, c->store, true, true, c->threads, step);
 }
 
+typedef struct {
+    const bench_case *c;
+    const int64_t *rows;
+} row_set;
+
 /* The obvious loop. */
+static embla_status copy_rows(void *job, size_t first, size_t end, size_t slot)
+{
+    const row_set *s = job;
+    size_t bytes = s->c->row_bytes;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        memcpy(s->c->out + i * bytes, s->c->data + (size_t)s->rows[i] * bytes, bytes);
+    return EMBLA_OK;
+}
+
 static void run_memcpy(void *context, size_t step)
 {
     bench_case *c = context;
-    const int64_t *rows = set_at(c, step);
-    size_t bytes = c->row_bytes;
-    int64_t count = (int64_t)(TOKENS * c->kind->heads);
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
-    for (int64_t i = 0; i < count; i++)
-        memcpy(c->out + (size_t)i * bytes, c->data + (size_t)rows[i] * bytes, bytes);
+    const row_set s = {.c = c, .rows = set_at(c, step)};
+    bench_shared(c->threads, TOKENS * c->kind->heads, 0, copy_rows, &s);
 }
 
 /* The obvious loop that decodes: no row is prefetched. */
+static embla_status decode_rows(void *job, size_t first, size_t end, size_t slot)
+{
+    const row_set *s = job;
+    const embla_row_format *f = &s->c->kind->format;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        float *out = (float *)(void *)s->c->out + i * f->dim;
+        const char *row = s->c->data + (size_t)s->rows[i] * s->c->row_bytes;
+        EMBLA_TRY(f->scales == EMBLA_SCALES_NONE
+                      ? embla_decode(f->dtype, row, f->dim, f->scale, out)
+                      : embla_row_decode(f, row, 1, out));
+    }
+    return EMBLA_OK;
+}
+
 static void run_naive(void *context, size_t step)
 {
     bench_case *c = context;
-    const int64_t *rows = set_at(c, step);
-    const embla_row_format *f = &c->kind->format;
-    size_t dim = f->dim;
-    int64_t count = (int64_t)(TOKENS * c->kind->heads);
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-        float *out = (float *)(void *)c->out + (size_t)i * dim;
-        const char *row = c->data + (size_t)rows[i] * c->row_bytes;
-        embla_status status = f->scales == EMBLA_SCALES_NONE
-                                  ? embla_decode(f->dtype, row, dim, f->scale, out)
-                                  : embla_row_decode(f, row, 1, out);
-        if (status != EMBLA_OK) c->failed = true;
-    }
+    const row_set s = {.c = c, .rows = set_at(c, step)};
+    if (embla_share(c->threads, TOKENS * c->kind->heads, 0, decode_rows, &s) != EMBLA_OK)
+        c->failed = true;
 }
 
 /* ---- cases ---- */
@@ -292,28 +308,47 @@ static size_t available(void)
 }
 
 /* Random bytes without bit 6: no f8 is NaN, and the f16 scale of a block is below 2. */
-static void fill(char *memory, size_t bytes)
+enum { FILL_BLOCK = 1 << 20 };
+static embla_status fill_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    enum { BLOCK = 1 << 20 };
-#pragma omp parallel for schedule(static)
-    for (int64_t b = 0; b < (int64_t)(bytes / BLOCK); b++) {
-        uint64_t *words = (void *)(memory + (size_t)b * BLOCK);
-        for (size_t i = 0; i < BLOCK / sizeof *words; i++) {
-            uint64_t random = embla_splitmix64(((uint64_t)b * BLOCK + i) * EMBLA_GOLDEN);
+    char *memory = job;
+    (void)slot;
+    for (size_t b = first; b < end; b++) {
+        uint64_t *words = (void *)(memory + b * FILL_BLOCK);
+        for (size_t i = 0; i < FILL_BLOCK / sizeof *words; i++) {
+            uint64_t random = embla_splitmix64((b * FILL_BLOCK + i) * EMBLA_GOLDEN);
             words[i] = random & UINT64_C(0xBFBFBFBFBFBFBFBF);
         }
     }
+    return EMBLA_OK;
+}
+
+static void fill(char *memory, size_t bytes)
+{
+    bench_shared(bench_threads(), bytes / FILL_BLOCK, 0, fill_blocks, memory);
 }
 
 /* Fills scales from 2^-15 to 2^0, as in real tables. */
+typedef struct {
+    char *memory;
+    size_t row_bytes, scale_bytes;
+} scaling;
+
+static embla_status fill_scales_of(void *job, size_t first, size_t end, size_t slot)
+{
+    const scaling *s = job;
+    (void)slot;
+    for (size_t r = first; r < end; r++) {
+        char *scales = s->memory + (r + 1) * s->row_bytes - s->scale_bytes;
+        for (size_t i = 0; i < s->scale_bytes; i++) scales[i] = (char)(112 + (r + i) % 16);
+    }
+    return EMBLA_OK;
+}
+
 static void fill_scales(char *memory, int64_t rows, size_t row_bytes, size_t scale_bytes)
 {
-    if (scale_bytes == 0) return;
-#pragma omp parallel for schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        char *scales = memory + (size_t)(r + 1) * row_bytes - scale_bytes;
-        for (size_t i = 0; i < scale_bytes; i++) scales[i] = (char)(112 + (r + (int64_t)i) % 16);
-    }
+    const scaling s = {.memory = memory, .row_bytes = row_bytes, .scale_bytes = scale_bytes};
+    if (scale_bytes > 0) bench_shared(bench_threads(), (size_t)rows, 0, fill_scales_of, &s);
 }
 
 /* Copies the bytes to pages of 4 KiB; NULL if there is not enough memory. */

@@ -14,6 +14,7 @@
  * same.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ typedef struct {
     size_t *starts, token_count;
     const char *path;
     bool failed;
-    uint64_t sink; /* keeps the compiler from leaving out the limit */
+    atomic_uint_fast64_t sink; /* keeps the compiler from leaving out the limit */
 } state;
 
 /* ---- what is timed ---- */
@@ -82,15 +83,22 @@ static uint64_t hash_words(const char *table, const char *text, size_t length)
     return sum + hash;
 }
 
+enum { LINES_AT_ONCE = 64 };
+static embla_status hash_lines(void *job, size_t first, size_t end, size_t slot)
+{
+    state *s = job;
+    uint64_t sum = 0;
+    (void)slot;
+    for (size_t i = first; i < end; i++) sum += hash_words(s->table, s->lines[i], s->lengths[i]);
+    (void)atomic_fetch_add_explicit(&s->sink, sum, memory_order_relaxed);
+    return EMBLA_OK;
+}
+
 static void find_words(void *context, size_t step)
 {
-    state *s = context;
-    uint64_t sum = 0;
+    const state *s = context;
     (void)step;
-#pragma omp parallel for num_threads(s->threads) if (s->threads > 1) schedule(dynamic, 64)             \
-    reduction(+ : sum)
-    for (size_t i = 0; i < s->count; i++) sum += hash_words(s->table, s->lines[i], s->lengths[i]);
-    s->sink += sum;
+    bench_shared(s->threads, s->count, LINES_AT_ONCE, hash_lines, s);
 }
 
 static void tokenize_first(state *s, size_t bytes)
@@ -141,12 +149,11 @@ static void encode_lines(void *context, size_t step)
         s->failed = true;
 }
 
-static void sum_rows(void *context, size_t step)
+static embla_status sum_lines(void *job, size_t first, size_t end, size_t slot)
 {
-    state *s = context;
-    (void)step;
-#pragma omp parallel for num_threads(s->threads) if (s->threads > 1) schedule(dynamic, 64)
-    for (size_t i = 0; i < s->count; i++) {
+    const state *s = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
         float *out = s->out + i * DIM;
         memset(out, 0, DIM * sizeof *out);
         for (size_t k = s->starts[i]; k < s->starts[i + 1]; k++) {
@@ -154,6 +161,14 @@ static void sum_rows(void *context, size_t step)
             for (size_t d = 0; d < DIM; d++) out[d] += row[d];
         }
     }
+    return EMBLA_OK;
+}
+
+static void sum_rows(void *context, size_t step)
+{
+    const state *s = context;
+    (void)step;
+    bench_shared(s->threads, s->count, LINES_AT_ONCE, sum_lines, s);
 }
 
 static void open_file(void *context, size_t step)

@@ -3,6 +3,7 @@
 #include "bench/measure.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "base/parallel.h"
 
 enum { MOST_TURNS = 101 };
 
@@ -55,20 +54,13 @@ bench_times bench_measure(bench_fn *ours, bench_fn *limit, void *context, size_t
 
 int bench_threads(void)
 {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
+    return embla_default_threads();
 }
 
 int bench_team(int threads)
 {
     int before = bench_threads();
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#endif
-    (void)threads;
+    if (embla_set_parallel(NULL, NULL, threads) != EMBLA_OK) abort(); /* a loop is shared now */
     return before;
 }
 
@@ -108,10 +100,12 @@ void bench_print(const bench_options *options, const bench_result *result)
     if (options->all) options->all->at(result->name);
 }
 
+enum { LINE = 64 };
+
 /* Eight sums, a line at a time: the compiler vectorises them. */
 static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
 {
-    enum { LINE = 64, LANES = LINE / sizeof(uint64_t) };
+    enum { LANES = LINE / sizeof(uint64_t) };
     uint64_t sums[LANES] = {0};
     size_t part = bytes / streams / LINE * LINE;
     for (size_t i = 0; i < part; i += LINE)
@@ -126,16 +120,38 @@ static uint64_t read_streams(const char *data, size_t bytes, size_t streams)
     return sums[0];
 }
 
+void bench_shared(int threads, size_t count, size_t grain, embla_share_fn *body, const void *job)
+{
+    if (embla_share(threads, count, grain, body, job) != EMBLA_OK) abort();
+}
+
+enum { READ_BLOCK = 1 << 20 };
+
+typedef struct {
+    const char *data;
+    size_t streams;
+    atomic_uint_fast64_t *sum;
+} reading;
+
+static embla_status read_blocks(void *job, size_t first, size_t end, size_t slot)
+{
+    const reading *r = job;
+    uint64_t sum = 0;
+    (void)slot;
+    for (size_t b = first; b < end; b++)
+        sum += read_streams(r->data + b * READ_BLOCK, READ_BLOCK, r->streams);
+    (void)atomic_fetch_add_explicit(r->sum, sum, memory_order_relaxed);
+    return EMBLA_OK;
+}
+
 uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads)
 {
-    enum { BLOCK = 1 << 20 };
-    const char *bytes_at = data;
-    int64_t blocks = (int64_t)(bytes / BLOCK);
-    uint64_t sum = 0;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic) reduction(+ : sum)
-    for (int64_t b = 0; b < blocks; b++)
-        sum += read_streams(bytes_at + (size_t)b * BLOCK, BLOCK, streams);
-    return sum + read_streams(bytes_at + (size_t)blocks * BLOCK, bytes % BLOCK, 1);
+    atomic_uint_fast64_t sum = 0;
+    size_t blocks = bytes / READ_BLOCK;
+    bench_shared(threads, blocks, 1, read_blocks,
+                 &(reading){.data = data, .streams = streams, .sum = &sum});
+    return atomic_load(&sum) +
+           read_streams((const char *)data + blocks * READ_BLOCK, bytes % READ_BLOCK, 1);
 }
 
 size_t bench_streams(const void *data, size_t bytes, int threads)
@@ -161,27 +177,26 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
     return best;
 }
 
-void bench_share(size_t bytes, size_t *first, size_t *end)
+typedef struct {
+    char *out;
+    const char *in;
+    size_t bytes;
+} copying;
+
+/* first and end count lines; the last may be shorter. */
+static embla_status copy_lines(void *job, size_t first, size_t end, size_t slot)
 {
-    enum { LINE = 64 };
-#ifdef _OPENMP
-    size_t me = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-#else
-    size_t me = 0, of = 1;
-#endif
-    *first = bytes * me / of / LINE * LINE;
-    *end = me + 1 == of ? bytes : bytes * (me + 1) / of / LINE * LINE;
+    const copying *c = job;
+    size_t from = first * LINE, to = end * LINE < c->bytes ? end * LINE : c->bytes;
+    (void)slot;
+    memcpy(c->out + from, c->in + from, to - from);
+    return EMBLA_OK;
 }
 
 void bench_copy(void *out, const void *in, size_t bytes, int threads)
 {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        size_t first, end;
-        bench_share(bytes, &first, &end);
-        memcpy((char *)out + first, (const char *)in + first, end - first);
-    }
-    (void)threads;
+    bench_shared(threads, (bytes + LINE - 1) / LINE, 0, copy_lines,
+                 &(copying){.out = out, .in = in, .bytes = bytes});
 }
 
 void *bench_memory(size_t bytes)

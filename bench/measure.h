@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/parallel.h"
 #include "bench/bench.h"
 
 /* One of the two functions that are timed. step counts the calls of both, so that each call can use
@@ -28,12 +29,11 @@ double bench_median(double *values, size_t n);
 /* Seconds of a clock that only goes forward. */
 double bench_now(void);
 
-/* OpenMP's default number of threads. */
+/* The library's default number of threads. */
 int bench_threads(void);
 /* Sets it and returns the number before. */
 int bench_team(int threads);
-/* The same as bench_measure, while OpenMP's default is `threads`: for libraries that start threads
- * of their own. */
+/* The same as bench_measure, while the default is `threads`. */
 bench_times bench_measure_team(bench_fn *ours, bench_fn *limit, void *context, size_t turns,
                                size_t calls, int threads);
 
@@ -56,9 +56,8 @@ void *bench_memory(size_t bytes);
 uint64_t bench_read(const void *data, size_t bytes, size_t streams, int threads);
 size_t bench_streams(const void *data, size_t bytes, int threads);
 
-/* The bytes first .. end-1 that this thread of an OpenMP team has to copy; whole lines, except for
- * the last thread. */
-void bench_share(size_t bytes, size_t *first, size_t *end);
+/* The loop of a limit, on the same threads as the library's. Bodies cannot fail. */
+void bench_shared(int threads, size_t count, size_t grain, embla_share_fn *body, const void *job);
 /* memcpy with several threads. */
 void bench_copy(void *out, const void *in, size_t bytes, int threads);
 

@@ -4,10 +4,66 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "bench/measure.h"
 #include "engine/engine.h"
 
+/* ---- parts ---- */
+
+/* A part of the longer side of a product: its first row or column, and how many it has. */
+typedef struct {
+    bool of_rows;
+    size_t first, some;
+} part;
+
+static part part_of(size_t m, size_t n, size_t which, size_t parts)
+{
+    size_t side = m >= n ? m : n, first = side * which / parts;
+    return (part){.of_rows = m >= n, .first = first, .some = side * (which + 1) / parts - first};
+}
+
+/* Works for both types of products. */
+#define CUT(p, cut)                                                                                \
+    do {                                                                                           \
+        if ((cut)->of_rows) {                                                                      \
+            (p)->a +=                                                                              \
+                (p)->form == EMBLA_PRODUCT_AT_B ? (cut)->first : (cut)->first * (p)->a_stride;     \
+            (p)->out += (cut)->first * (p)->out_stride;                                            \
+            (p)->m = (cut)->some;                                                                  \
+        } else {                                                                                   \
+            (p)->b +=                                                                              \
+                (p)->form == EMBLA_PRODUCT_A_BT ? (cut)->first * (p)->b_stride : (cut)->first;     \
+            (p)->out += (cut)->first;                                                              \
+            (p)->n = (cut)->some;                                                                  \
+        }                                                                                          \
+    } while (0)
+
 /* ---- f32 ---- */
+
+typedef struct {
+    const embla_product *product;
+    size_t parts;
+} shared_product;
+
+static embla_status multiply_parts(void *job, size_t first, size_t end, size_t slot)
+{
+    const shared_product *s = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        embla_product p = *s->product;
+        part cut = part_of(p.m, p.n, i, s->parts);
+        CUT(&p, &cut);
+        EMBLA_TRY(embla_engine_product(&p));
+    }
+    return EMBLA_OK;
+}
+
+/* The product on all threads of this case: one part for each. */
+static bool multiply(const embla_product *product)
+{
+    const shared_product s = {.product = product, .parts = (size_t)bench_threads()};
+    return embla_share(bench_threads(), s.parts, 0, multiply_parts, &s) == EMBLA_OK;
+}
 
 bool bench_layer_run(const bench_layer *l)
 {
@@ -20,9 +76,8 @@ bool bench_layer_run(const bench_layer *l)
                              .b_stride = l->in,
                              .out = l->y,
                              .out_stride = l->out,
-                             .form = EMBLA_PRODUCT_A_BT,
-                             .spread = true};
-    if (embla_engine_product(&y) != EMBLA_OK) return false;
+                             .form = EMBLA_PRODUCT_A_BT};
+    if (!multiply(&y)) return false;
     if (!l->dy) return true;
     const embla_product dx = {.m = l->n,
                               .n = l->in,
@@ -33,8 +88,7 @@ bool bench_layer_run(const bench_layer *l)
                               .b_stride = l->in,
                               .out = l->dx,
                               .out_stride = l->in,
-                              .form = EMBLA_PRODUCT_A_B,
-                              .spread = true};
+                              .form = EMBLA_PRODUCT_A_B};
     const embla_product dw = {.m = l->out,
                               .n = l->in,
                               .k = l->n,
@@ -44,9 +98,8 @@ bool bench_layer_run(const bench_layer *l)
                               .b_stride = l->in,
                               .out = l->dw,
                               .out_stride = l->in,
-                              .form = EMBLA_PRODUCT_AT_B,
-                              .spread = true};
-    return embla_engine_product(&dx) == EMBLA_OK && embla_engine_product(&dw) == EMBLA_OK;
+                              .form = EMBLA_PRODUCT_AT_B};
+    return multiply(&dx) && multiply(&dw);
 }
 
 bool bench_has_products(void)
@@ -65,9 +118,8 @@ bool bench_product(const float *a, const float *b, size_t m, size_t k, size_t n,
                                    .b_stride = n,
                                    .out = out,
                                    .out_stride = n,
-                                   .form = EMBLA_PRODUCT_A_B,
-                                   .spread = true};
-    return embla_engine_product(&product) == EMBLA_OK;
+                                   .form = EMBLA_PRODUCT_A_B};
+    return multiply(&product);
 }
 
 /* ---- bf16 ---- */
@@ -75,14 +127,19 @@ bool bench_product(const float *a, const float *b, size_t m, size_t k, size_t n,
 enum { PRODUCTS = 3 };
 
 struct bench_bare {
-    size_t count;
-    embla_prepared *products[]; /* y, dx and dw of each block, or y alone */
+    size_t count, parts;        /* products, and parts of each */
+    embla_prepared *products[]; /* y, dx and dw of each block, or y alone, part by part */
 };
 
 static bool prepare(bench_bare *bare, embla_product_bf16 product)
 {
-    product.spread = true;
-    if (embla_engine_prepare_bf16(&product, &bare->products[bare->count]) != EMBLA_OK) return false;
+    for (size_t i = 0; i < bare->parts; i++) {
+        embla_product_bf16 p = product;
+        part cut = part_of(p.m, p.n, i, bare->parts);
+        embla_prepared **to = &bare->products[bare->count * bare->parts + i];
+        CUT(&p, &cut);
+        if (cut.some > 0 && embla_engine_prepare_bf16(&p, to) != EMBLA_OK) return false;
+    }
     bare->count++;
     return true;
 }
@@ -129,30 +186,43 @@ static bool prepare_block(const bench_layer *l, size_t first, size_t some, size_
 
 static bench_bare *in_blocks(const bench_layer *l, size_t block)
 {
-    size_t blocks = (l->out + block - 1) / block;
-    bench_bare *bare = malloc(sizeof *bare + PRODUCTS * blocks * sizeof(embla_prepared *));
+    size_t blocks = (l->out + block - 1) / block, parts = (size_t)bench_threads();
+    bench_bare *bare =
+        calloc(1, sizeof *bare + PRODUCTS * blocks * parts * sizeof(embla_prepared *));
     if (!bare) return NULL;
-    bare->count = 0;
+    bare->parts = parts;
     for (size_t first = 0; first < l->out; first += block) {
         size_t left = l->out - first;
         if (prepare_block(l, first, left < block ? left : block, block, bare)) continue;
+        bare->count++; /* the one that failed may have parts */
         bench_bare_free(bare);
         return NULL;
     }
     return bare;
 }
 
+static embla_status run_parts(void *job, size_t first, size_t end, size_t slot)
+{
+    embla_prepared *const *parts = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        if (parts[i]) EMBLA_TRY(embla_engine_run(parts[i]));
+    return EMBLA_OK;
+}
+
 bool bench_bare_run(const bench_bare *bare)
 {
     for (size_t i = 0; i < bare->count; i++)
-        if (embla_engine_run(bare->products[i]) != EMBLA_OK) return false;
+        if (embla_share((int)bare->parts, bare->parts, 0, run_parts,
+                        &bare->products[i * bare->parts]) != EMBLA_OK)
+            return false;
     return true;
 }
 
 void bench_bare_free(bench_bare *bare)
 {
     if (!bare) return;
-    for (size_t i = 0; i < bare->count; i++) embla_prepared_free(bare->products[i]);
+    for (size_t i = 0; i < bare->count * bare->parts; i++) embla_prepared_free(bare->products[i]);
     free(bare);
 }
 
@@ -176,7 +246,7 @@ bench_bare *bench_bare_new(const bench_layer *layer, size_t most, int threads)
     bench_bare *best = NULL;
     double best_seconds = 0;
     size_t last = 0;
-    int before = bench_team(threads); /* oneDNN divides a product when it is prepared */
+    int before = bench_team(threads);
     if (most > layer->out) most = layer->out;
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         size_t block = blocks[i] < most ? blocks[i] : most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bare products of a linear layer or a head, by the library's engine on all its threads: the
- * limit for code that must compute them. */
+/* The bare products of a linear layer or a head, by the library's engine, one part for each thread:
+ * the limit for code that must compute them. */
 #ifndef BENCH_PRODUCTS_H
 #define BENCH_PRODUCTS_H
 
@@ -28,8 +28,8 @@ bool bench_layer_run(const bench_layer *layer);
 
 /* Whether the engine computes products; the first call loads it. */
 bool bench_has_products(void);
-/* out (m x n) = a (m x k) times b (k x n), in f32, on all threads of the engine. Returns false if
- * the engine failed. */
+/* out (m x n) = a (m x k) times b (k x n), in f32, on all threads. Returns false if the engine
+ * failed. */
 bool bench_product(const float *a, const float *b, size_t m, size_t k, size_t n, float *out);
 
 /* The products of bf16 factors, prepared: both factors of each lie in the layout that the engine

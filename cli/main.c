@@ -100,7 +100,7 @@ int cli_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    cli_environment_prepare(argv);
+    cli_environment_prepare();
     /* A reader that closes the pipe (| head) ends the program silently, even if the parent process
      * ignores the signal. */
     signal(SIGPIPE, SIG_DFL);

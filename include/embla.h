@@ -38,8 +38,8 @@
  *            thread at a time. The same input gives the same bits for any number of threads
  *            and on every instruction set. `threads` 0 means the number of
  *            embla_set_parallel, or else the first number in OMP_NUM_THREADS, or else the CPUs
- *            that the process may use. libembla_lab uses OpenMP: set OMP_WAIT_POLICY=passive
- *            before the process starts, unless it has all cores to itself (decision 017).
+ *            that the process may use. Embla starts its own threads when a call first needs
+ *            them; they sleep between calls (decision 033).
  *   zero     A zeroed options struct, or NULL, means the defaults.
  *
  * Stable: from 0.1.0 on, nothing in this header changes within a minor version; new options take
@@ -78,11 +78,15 @@ EMBLA_API const char *embla_version(void);
  * environment variable EMBLA_ISA=scalar|avx2|avx512 overrides the choice. An unknown name, or a
  * set that this CPU cannot run, means "scalar". */
 EMBLA_API const char *embla_kernels_name(void);
-/* What the library was built with, for bug reports: compiler and OpenMP. */
+/* What the library was built with, for bug reports: the compiler. */
 EMBLA_API const char *embla_build_info(void);
 /* The maximum number of threads of one call: four for each CPU that the process may use, at least
  * 16. Options that ask for more get this many. */
 EMBLA_API int embla_max_threads(void);
+/* What an option `threads` of 0 means now: the number of embla_set_parallel; else the first number
+ * in OMP_NUM_THREADS; else the CPUs that this process may use (affinity and control group). 1 in a
+ * forked child of a process that has used Embla's threads. */
+EMBLA_API int embla_default_threads(void);
 
 /* ---- status ---- */
 
@@ -117,16 +121,15 @@ typedef void (*embla_parallel_part)(void *job, size_t index);
 typedef void (*embla_parallel_run)(void *context, size_t count, embla_parallel_part part,
                                    void *job);
 
-/* Lets every call of this process use the host's threads instead of Embla's own: the loops of
- * libembla and libembla_text. Those of libembla_lab and libembla_cluster still run on OpenMP.
- * `threads` is what an option `threads` of 0 means from now on, for all of them, 1 to 4096; no call
- * has more parts, nor more than embla_max_threads. run NULL means
- * Embla's own threads again; threads 0 is then their default number: the first number in
- * OMP_NUM_THREADS, or else the CPUs that the process may use.
+/* Lets every call of this process, of all libraries of Embla, use the host's threads instead of
+ * Embla's own. `threads` is what an option `threads` of 0 means from now on, 1 to 4096; no call has
+ * more parts, nor more than embla_max_threads. run NULL means Embla's own threads again; threads 0
+ * is then their default number: the first number in OMP_NUM_THREADS, or else the CPUs that the
+ * process may use.
  *
  * Results do not depend on the function. Progress is reported from the calling thread: if the
- * function runs no part there, only at the end. If it drops a part, calls one twice or returns early, the
- * call that used it still does all its work, but returns EMBLA_ERR_ARGUMENT.
+ * function runs no part there, only at the end. If it drops a part, calls one twice or returns
+ * early, the call that used it still does all its work, but returns EMBLA_ERR_ARGUMENT.
  * EMBLA_ERR_BUSY while a call runs in parallel. EMBLA_ERR_UNSUPPORTED in a forked child, which uses
  * the calling thread only. */
 EMBLA_API EMBLA_CHECKED embla_status embla_set_parallel(embla_parallel_run run, void *context,

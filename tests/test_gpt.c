@@ -718,10 +718,10 @@ static void what_cannot_be_is_refused(void **state)
     assert_ok(embla_gpt_new(shape, 1, 0, &gpt));
 #define REFUSED(gpt, x, y, b, t, options, status, text)                                            \
     do {                                                                                           \
-        const embla_gpt_batch batch = {.tokens = x, .targets = y, .batch = b, .length = t};        \
-        assert_status(embla_gpt_backward(gpt, &batch, options, &report), status);                  \
+        const embla_gpt_batch asked = {.tokens = x, .targets = y, .batch = b, .length = t};        \
+        assert_status(embla_gpt_backward(gpt, &asked, options, &report), status);                  \
         assert_error_has(text);                                                                    \
-        assert_status(embla_gpt_loss(gpt, &batch, options, &report), status);                      \
+        assert_status(embla_gpt_loss(gpt, &asked, options, &report), status);                      \
         assert_true(report.loss == 77);                                                            \
     } while (0)
     const int32_t *x = b.tokens, *y = b.targets;

@@ -335,10 +335,10 @@ static void norm_free(norm *m)
 static void norm_forward(norm *m, embla_gpt_precision p, int threads)
 {
     embla_layer_way way = reals_way(p, threads);
-    embla_norm_forward(&way, m->kind, epsilon, reals_at(&m->x, p), m->n, m->dim,
-                       m->gains ? reals_at(&m->gain, p) : NULL,
-                       m->biases ? reals_at(&m->bias, p) : NULL, reals_at(&m->y, p),
-                       reals_at(&m->stats, p));
+    assert_ok(embla_norm_forward(&way, m->kind, epsilon, reals_at(&m->x, p), m->n, m->dim,
+                                 m->gains ? reals_at(&m->gain, p) : NULL,
+                                 m->biases ? reals_at(&m->bias, p) : NULL, reals_at(&m->y, p),
+                                 reals_at(&m->stats, p)));
 }
 
 static embla_status norm_backward(norm *m, embla_gpt_precision p, int threads)
@@ -528,9 +528,10 @@ static void activation_free(activation *x)
 static void activate(activation *x, embla_gpt_precision p, int threads)
 {
     embla_layer_way way = reals_way(p, threads);
-    embla_activation_forward(&way, x->kind, reals_at(&x->a, p),
-                             x->kind == EMBLA_ACTIVATION_SWIGLU ? reals_at(&x->up, p) : NULL, 1,
-                             x->n, reals_at(&x->y, p));
+    assert_ok(
+        embla_activation_forward(&way, x->kind, reals_at(&x->a, p),
+                                 x->kind == EMBLA_ACTIVATION_SWIGLU ? reals_at(&x->up, p) : NULL, 1,
+                                 x->n, reals_at(&x->y, p)));
 }
 
 static void activate_back(activation *x, embla_gpt_precision p, int threads, bool in_place)
@@ -538,10 +539,10 @@ static void activate_back(activation *x, embla_gpt_precision p, int threads, boo
     embla_layer_way way = reals_way(p, threads);
     bool swiglu = x->kind == EMBLA_ACTIVATION_SWIGLU;
     if (in_place) memcpy(reals_at(&x->da, p), reals_at(&x->dy, p), x->n * embla_real_bytes(p));
-    embla_activation_backward(&way, x->kind, reals_at(&x->a, p),
-                              swiglu ? reals_at(&x->up, p) : NULL,
-                              reals_at(in_place ? &x->da : &x->dy, p), x->n, 1, reals_at(&x->da, p),
-                              swiglu ? reals_at(&x->dup, p) : NULL);
+    assert_ok(embla_activation_backward(&way, x->kind, reals_at(&x->a, p),
+                                        swiglu ? reals_at(&x->up, p) : NULL,
+                                        reals_at(in_place ? &x->da : &x->dy, p), x->n, 1,
+                                        reals_at(&x->da, p), swiglu ? reals_at(&x->dup, p) : NULL));
 }
 
 static double activation_scalar(void *context)
@@ -633,7 +634,7 @@ static void activations_do_not_depend_on_the_place(void **state)
     activate(&x, EMBLA_GPT_F32, 1);
     for (size_t i = 0; i < x.n; i++) {
         float y;
-        embla_activation_forward(&way, EMBLA_ACTIVATION_GELU, x.a.f + i, NULL, 1, 1, &y);
+        assert_ok(embla_activation_forward(&way, EMBLA_ACTIVATION_GELU, x.a.f + i, NULL, 1, 1, &y));
         assert_true(y == x.y.f[i]);
     }
     activation_free(&x);

@@ -440,7 +440,7 @@ static void a_few_long_rows_are_right_for_any_threads(void **state)
     embla_table_free(table);
 }
 
-/* OpenMP's threads are not there in a forked child: it must work without them, not wait. */
+/* The pool's threads are not there in a forked child: it must work without them, not wait. */
 static void a_forked_child_can_look_up(void **state)
 {
     enum { COUNT = 4096, DIM = 256 };

@@ -75,19 +75,19 @@ static int on_one_cpu(void)
         if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) return SKIPPED;
     if (unsetenv("OMP_NUM_THREADS") != 0) return SKIPPED;
-    return embla_cpus() == 1 && embla_share_threads() == 1 ? 0 : 1;
+    return embla_cpus() == 1 && embla_default_threads() == 1 ? 0 : 1;
 }
 
 static int with_omp_num_threads(void)
 {
     if (setenv("OMP_NUM_THREADS", " 3,2", 1) != 0) return SKIPPED;
-    return embla_share_threads() == 3 ? 0 : 1;
+    return embla_default_threads() == 3 ? 0 : 1;
 }
 
 static int with_no_number(void)
 {
     if (setenv("OMP_NUM_THREADS", "many", 1) != 0) return SKIPPED;
-    return embla_share_threads() == embla_cpus() ? 0 : 1;
+    return embla_default_threads() == embla_cpus() ? 0 : 1;
 }
 
 static void the_number_of_threads_follows_cpus_and_environment(void **state)
@@ -318,7 +318,7 @@ static embla_status outer_range(void *job, size_t first, size_t end, size_t slot
 {
     nest *n = job;
     (void)slot;
-    if (embla_share_threads() != 1 || embla_share_width() != 4) atomic_fetch_add(&n->wrong, 1);
+    if (embla_default_threads() != 1 || embla_share_width() != 4) atomic_fetch_add(&n->wrong, 1);
     for (size_t i = first; i < end; i++) EMBLA_TRY(embla_share(4, 10, 1, inner_range, n));
     return EMBLA_OK;
 }
@@ -413,7 +413,7 @@ static int work_in_child(void)
         if (!share_is_right(&shared_trial, 4, 100, turn % 2)) return 1;
         if (atomic_load(&shared_trial.helped) > 0) return 2;
     }
-    if (embla_share_threads() != 1) return 3;
+    if (embla_default_threads() != 1) return 3;
     return embla_set_parallel(NULL, NULL, 2) == EMBLA_ERR_UNSUPPORTED ? 0 : 4;
 }
 

@@ -44,7 +44,7 @@ static void check_bits_on(host *h)
 static void check_host(host *h)
 {
     assert_ok(embla_set_parallel(run_on_host, h, HOST_PARTS));
-    assert_int_equal(embla_share_threads(), HOST_PARTS);
+    assert_int_equal(embla_default_threads(), HOST_PARTS);
     for (int parts = 1; parts < 9; parts++)
         for (size_t grain = 0; grain < 3; grain++)
             assert_true(share_is_right(&shared_trial, parts, 100, grain));
@@ -266,7 +266,7 @@ static void a_wrong_number_of_threads_is_refused(void **state)
     assert_status(embla_set_parallel(run_on_host, NULL, 4097), EMBLA_ERR_ARGUMENT);
     assert_status(embla_set_parallel(NULL, NULL, -1), EMBLA_ERR_ARGUMENT);
     assert_ok(embla_set_parallel(NULL, NULL, 5));
-    assert_int_equal(embla_share_threads(), 5);
+    assert_int_equal(embla_default_threads(), 5);
     assert_ok(embla_set_parallel(NULL, NULL, 0));
 }
 

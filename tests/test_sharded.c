@@ -477,7 +477,7 @@ static void test_no_memory(void **state)
         for (size_t n = 1; status != EMBLA_OK; n++) {
             embla_sharded *s = NULL;
             float vectors[4 * DIM] = {0};
-            const int64_t rows[4] = {1, 2, 1, 999}, *owned;
+            const int64_t rows[4] = {1, 2, 1, 999};
             embla_mem_fail(n, false);
             status = embla_sharded_new(self, &o, &s);
             if (status == EMBLA_OK) status = embla_sharded_lookup(s, rows, 4, vectors);
@@ -500,7 +500,7 @@ static embla_status one_has_no_memory(const embla_comm *comm, void *context)
     embla_sharded_sums got = {0};
     size_t *failing = context;
     const embla_sharded_options o = {.rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 8};
-    const int64_t rows[4] = {1, 2, 1, 999}, *owned;
+    const int64_t rows[4] = {1, 2, 1, 999};
     float gradients[4 * DIM] = {0};
     embla_sharded *s;
     EMBLA_TRY(embla_sharded_new(comm, &o, &s));

@@ -54,7 +54,7 @@ static embla_status everything_waits(const embla_comm *comm, void *context)
 {
     embla_sharded_sums got = {0};
     const bool *send = context;
-    const int64_t rows[COUNT] = {1, 2, 3, 1, 999, 500}, *owned;
+    const int64_t rows[COUNT] = {1, 2, 3, 1, 999, 500};
     const int32_t targets[COUNT] = {0};
     float out[COUNT * DIM], again[COUNT * DIM];
     embla_comm ours = *comm;

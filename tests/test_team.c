@@ -236,8 +236,8 @@ static void a_divided_table_is_saved_and_resumed_by_others(void **unused)
     job other = job_of(&variants[3], corpus);
     other.load = half;
     thread_comm_try(2, run_rank, &other, results);
-    assert_non_null(
-        strstr(results[0].sentence, "the saved training run has shard_ngrams 1, but this one has 0"));
+    assert_non_null(strstr(results[0].sentence,
+                           "the saved training run has shard_ngrams 1, but this one has 0"));
     other = job_of(&variants[0], corpus);
     other.team.shard_ngrams = true;
     thread_comm_try(2, run_rank, &other, results);
@@ -294,9 +294,11 @@ static void a_team_must_fit_the_batch(void **unused)
     j.team.micro_batches = 8;
     refused(&j, 2, 1, EMBLA_ERR_ARGUMENT, "8 micro-batches, but a batch has only 7 sequences");
     j.team.micro_batches = 2;
-    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT, "3 ranks, but a batch of 7 sequences has only 2 micro-batches");
+    refused(&j, 3, 0, EMBLA_ERR_ARGUMENT,
+            "3 ranks, but a batch of 7 sequences has only 2 micro-batches");
     j.team.micro_batches = 0; /* the default: one for each sequence */
-    refused(&j, 8, 0, EMBLA_ERR_ARGUMENT, "8 ranks, but a batch of 7 sequences has only 7 micro-batches");
+    refused(&j, 8, 0, EMBLA_ERR_ARGUMENT,
+            "8 ranks, but a batch of 7 sequences has only 7 micro-batches");
     run_job(&j, 7);
     j.team.reserved[2] = 1;
     refused(&j, 1, 0, EMBLA_ERR_UNSUPPORTED, "a reserved field is not 0");

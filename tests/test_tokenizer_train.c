@@ -330,11 +330,11 @@ static void what_cannot_be_trained_is_refused_and_the_old_file_stays(void **stat
 {
     static const char *const twice[] = {"a", "a"}, *const empty[] = {""};
     (void)state;
-    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is 255", .max_tokens = 255);
-    REFUSED("a", EMBLA_ERR_ARGUMENT, "size is -1", .max_tokens = -1);
+    REFUSED("a", EMBLA_ERR_ARGUMENT, "a vocabulary of 255 tokens is too small", .max_tokens = 255);
+    REFUSED("a", EMBLA_ERR_ARGUMENT, "max_tokens is -1", .max_tokens = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "min_count is -1", .min_count = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "kind is 9", .kind = (embla_tokenizer_kind)9);
-    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5 tokens", .kind = EMBLA_TOKENIZER_UNIGRAM,
+    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5", .kind = EMBLA_TOKENIZER_UNIGRAM,
             .max_tokens = 4);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "both 'a'", .special = twice, .special_count = 2);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "0 bytes", .special = empty, .special_count = 1);

@@ -14,7 +14,6 @@
 
 #include "embla_lab.h"
 
-#include "base/parallel.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "train/train_make.h"
@@ -61,7 +60,7 @@ static const char *const position_names[] = {"learned", "sinusoidal", "rotary", 
 static int threads_of(const cli_training *t)
 {
     if (t->options.threads > 0) return t->options.threads;
-    return embla_share_threads();
+    return embla_default_threads();
 }
 
 /* NULL for small models: they use plain loops, and asking for the engine's name would load it. A

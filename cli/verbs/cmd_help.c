@@ -32,7 +32,6 @@ static const line environment[] = {
     {"EMBLA_WRITE",
      "how large results are written: ahead or stream (default: the best for this CPU)"},
     {"OMP_NUM_THREADS", "number of threads without --threads; bench runs 1 and 2 anyway"},
-    {"OMP_WAIT_POLICY", "active makes waiting threads spin instead of sleep (default: passive)"},
     {"OPENBLAS_CORETYPE", "kernels of OpenBLAS (default: the best for this CPU)"},
     {"NO_COLOR", "disables colour, unless --color is given"},
     {"COLUMNS", "maximum width of the picture of lookup"},

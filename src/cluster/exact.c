@@ -19,6 +19,7 @@
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 
 enum {
@@ -242,20 +243,33 @@ static void take_rest(embla_exact *s, float *const *x, size_t n)
     }
 }
 
+typedef struct {
+    const embla_exact *sums;
+    float *const *x; /* n arrays */
+    size_t n;
+} taking;
+
+/* All blocks that are full. */
+static embla_status take_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    const taking *t = job;
+    size_t whole = t->sums->count / BLOCK;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        size_t from = i * TILE, blocks = whole - from < TILE ? whole - from : TILE;
+        EMBLA_PICK(take)
+        (t->x, t->n, from * BLOCK, blocks, t->sums->levels + from, parts_of(t->sums, i));
+    }
+    return EMBLA_OK;
+}
+
 embla_status embla_exact_take(embla_exact *sums, float *const *x, size_t n, int threads)
 {
-    size_t whole = sums->count / BLOCK;
-    int64_t tiles = (int64_t)((whole + TILE - 1) / TILE);
+    const taking t = {.sums = sums, .x = x, .n = n};
+    size_t tiles = (sums->count / BLOCK + TILE - 1) / TILE;
     EMBLA_TRY(check_additions(sums->levels[sums->blocks] + (int64_t)n));
     sums->levels[sums->blocks] += (int64_t)n;
-    threads = embla_threads_for(threads, sums->bytes);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < tiles; i++) {
-        size_t from = (size_t)i * TILE, blocks = whole - from < TILE ? whole - from : TILE;
-        EMBLA_PICK(take)
-        (x, n, from * BLOCK, blocks, sums->levels + from, parts_of(sums, (size_t)i));
-    }
+    EMBLA_TRY(embla_share(embla_threads_for(threads, sums->bytes), tiles, 0, take_tiles, &t));
     take_rest(sums, x, n);
     return EMBLA_OK;
 }
@@ -287,6 +301,23 @@ static void add_tile(const embla_exact *s, size_t first, size_t from, size_t blo
     round_some(s, first, n, to, out);
 }
 
+/* A round: this rank has its `blocks` blocks from all ranks. The first one is number `first` among
+ * all blocks. */
+typedef struct {
+    const embla_exact *sums;
+    size_t first, blocks;
+    float *out;
+} receiving;
+
+static embla_status add_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    const receiving *r = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        add_tile(r->sums, r->first + i * TILE, i * TILE, r->blocks, r->out);
+    return EMBLA_OK;
+}
+
 /* Gets the parts of tiles k, k + 1, .. of this rank's slice from all ranks. */
 static embla_status sum_round(embla_exact *s, const embla_comm *c, size_t k, int threads,
                               float *out)
@@ -303,39 +334,51 @@ static embla_status sum_round(embla_exact *s, const embla_comm *c, size_t k, int
                                      .receive_counts = receive,
                                      .unit = 2 * BLOCK * sizeof *s->parts};
     EMBLA_TRY(c->alltoallv(c->owner, &exchange));
-    threads = embla_threads_for(threads, s->ranks * mine * exchange.unit);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t b = 0; b < mine; b += TILE)
-        add_tile(s, (rank * s->slice + k) * TILE + b, b, mine, out);
-    return EMBLA_OK;
+    const receiving r = {
+        .sums = s, .first = (rank * s->slice + k) * TILE, .blocks = mine, .out = out};
+    return embla_share(embla_threads_for(threads, s->ranks * mine * exchange.unit),
+                       (mine + TILE - 1) / TILE, 0, add_tiles, &r);
 }
 
 /* Raises all blocks of a tile to the levels of all ranks. */
-static void raise_tile(embla_exact *s, size_t tile, const int64_t *levels)
+static void raise_tile(const embla_exact *s, size_t tile, const int64_t *levels)
 {
     int64_t *parts = parts_of(s, tile);
     for (size_t b = tile * TILE; b < s->blocks && b < (tile + 1) * TILE; b++, parts += 2 * BLOCK)
         raise_block(&s->levels[b], parts, levels[b] == EMPTY ? 0 : levels[b]);
 }
 
+typedef struct {
+    const embla_exact *sums;
+    const int64_t *levels; /* of all ranks */
+    float *out;
+} summing;
+
+/* Alone, a rank has the sums already. */
+static embla_status raise_or_round(void *job, size_t first, size_t end, size_t slot)
+{
+    const summing *m = job;
+    const embla_exact *s = m->sums;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        size_t left = s->blocks - i * TILE;
+        if (s->ranks == 1)
+            round_some(s, i * TILE, left < TILE ? left : TILE, parts_of(s, i), m->out);
+        else
+            raise_tile(s, i, m->levels);
+    }
+    return EMBLA_OK;
+}
+
 embla_status embla_exact_sum(embla_exact *sums, const embla_comm *comm, const int64_t *levels,
                              int threads, float *out)
 {
     embla_exact *s = sums;
+    const summing m = {.sums = s, .levels = levels, .out = out};
     size_t tiles = (s->blocks + TILE - 1) / TILE;
-    int parallel = embla_threads_for(threads, s->bytes);
     bool alone = s->ranks == 1;
-    (void)parallel;
     if (!alone) EMBLA_TRY(check_additions(levels[s->blocks] * comm->size));
-#pragma omp parallel for num_threads(parallel) if (parallel > 1) schedule(static)
-    for (size_t i = 0; i < tiles; i++) {
-        size_t left = s->blocks - i * TILE;
-        if (alone)
-            round_some(s, i * TILE, left < TILE ? left : TILE, parts_of(s, i), out);
-        else
-            raise_tile(s, i, levels);
-    }
+    EMBLA_TRY(embla_share(embla_threads_for(threads, s->bytes), tiles, 0, raise_or_round, &m));
     for (size_t k = 0; k < s->slice && !alone; k += s->round)
         EMBLA_TRY(sum_round(s, comm, k, threads, out));
     return EMBLA_OK;

@@ -17,7 +17,7 @@
 /* What all ranks need to agree on anything. */
 static embla_status check_comm(const embla_comm *comm)
 {
-    if (!comm) return embla_need("embla_sharded_new", "comm", false);
+    EMBLA_NEED_OF("embla_sharded_new", "comm", comm);
     EMBLA_TRY(embla_reserved_check(comm->reserved, sizeof comm->reserved / sizeof(uint64_t)));
     if (comm->size >= 1 && comm->rank >= 0 && comm->rank < comm->size) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT, "the communicator has rank %d of %d", comm->rank,
@@ -27,8 +27,8 @@ static embla_status check_comm(const embla_comm *comm)
 static embla_status check(const embla_comm *comm, const embla_sharded_options *o,
                           embla_sharded *const *out)
 {
-    EMBLA_TRY(embla_need("embla_sharded_new", "options", o != NULL));
-    EMBLA_TRY(embla_need("embla_sharded_new", "out", out != NULL));
+    EMBLA_NEED_OF("embla_sharded_new", "options", o);
+    EMBLA_NEED_OF("embla_sharded_new", "out", out);
     EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->rows < 1 || o->rows > EMBLA_ROWS_MOST)
@@ -321,7 +321,7 @@ static embla_status fill_bucket(embla_sharded *s, const embla_table *table, size
 static embla_status fill(embla_sharded *s, const embla_table *table)
 {
     const embla_sharded_options *o = &s->options;
-    if (!table) return embla_need("embla_sharded_fill", "table", false);
+    EMBLA_NEED_OF("embla_sharded_fill", "table", table);
     if (embla_table_rows(table) != o->rows || embla_table_dim(table) != o->dim)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the table is %" PRId64 " x %zu, but the sharded table %" PRId64 " x %zu",

@@ -20,9 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/layout.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "cluster/sharded.h"
 #include "engine/engine.h"
@@ -47,8 +47,8 @@ typedef struct {
     float *highest;     /* longest */
     int64_t *sums;      /* longest: sums of exponentials; then a NaN count for each */
     double *chosen;     /* longest: logits of targets */
-    int64_t *gradients; /* longest x d for each thread: gradients of hidden */
-    float *parts;       /* a space of longest x d for each thread */
+    int64_t *gradients; /* longest x d for each slot: gradients of hidden */
+    float *parts;       /* a space of longest x d for each slot */
     int threads;
     double unit, room; /* of sums of exponentials, and of gradients: powers of two */
     float *table;      /* the gradient of this rank's rows; NULL means not wanted */
@@ -276,17 +276,30 @@ static embla_status part_of_hidden(const call *c, const shard *t, const block *b
 
 /* ---- a shard ---- */
 
+/* A shard whose blocks are shared over threads. */
+typedef struct {
+    const call *call;
+    const shard *shard;
+} shard_job;
+
+static embla_status multiply_blocks(void *job, size_t first, size_t end, size_t slot)
+{
+    const shard_job *j = job;
+    const call *c = j->call;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        const block b = block_at(c, i);
+        if (b.rows > 0) EMBLA_TRY(multiply(c, j->shard, &b, c->logits));
+    }
+    return EMBLA_OK;
+}
+
 /* Logits of all blocks. */
 static embla_status compute_logits(const call *c, const shard *t)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
+    const shard_job job = {.call = c, .shard = t};
     if (c->fast) memset(c->logits, 0, t->n * c->c * sizeof *c->logits);
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
-    for (size_t i = 0; i < c->s->buckets; i++) {
-        const block b = block_at(c, i);
-        if (b.rows > 0) embla_failure_keep(&failure, multiply(c, t, &b, c->logits));
-    }
-    return embla_failure_say(&failure);
+    return embla_share(c->threads, c->s->buckets, 1, multiply_blocks, &job);
 }
 
 /* The largest logit of each token over all ranks; +infinity stands for a NaN. */
@@ -359,7 +372,7 @@ static void finish_logits(call *c, const shard *t)
     }
 }
 
-/* Adds a part to a thread's integers of n tokens. A token with a NaN is left out. */
+/* Adds a part to a slot's integers of n tokens. A token with a NaN is left out. */
 static void add_part(const call *c, const float *part, size_t n, int64_t *gradients)
 {
     const int64_t *nans = c->sums + n;
@@ -368,37 +381,39 @@ static void add_part(const call *c, const float *part, size_t n, int64_t *gradie
             gradients[i] += llrint((double)part[i] * c->room);
 }
 
-/* The integers of one thread; those of the first are the sum in the end. */
-static int64_t *integers_of(const call *c, int thread)
+/* The integers of a slot; those of the first are the sum in the end. */
+static int64_t *integers_of(const call *c, size_t slot)
 {
-    return c->gradients + (size_t)thread * c->longest * c->d;
+    return c->gradients + slot * c->longest * c->d;
 }
 
-/* The products of all blocks: gradients of rows, and of hidden as integers of each thread. */
-static embla_status multiply_gradients(const call *c, const shard *t)
+/* The products of blocks: gradients of rows, and of hidden as integers of a slot. */
+static embla_status multiply_gradients(void *job, size_t first, size_t end, size_t slot)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
-#pragma omp parallel for num_threads(c->threads) if (c->threads > 1) schedule(dynamic)
-    for (size_t i = 0; i < c->s->buckets; i++) {
+    const shard_job *j = job;
+    const call *c = j->call;
+    const shard *t = j->shard;
+    float *part = c->parts + slot * c->longest * c->d;
+    for (size_t i = first; i < end; i++) {
         const block b = block_at(c, i);
-        float *part = c->parts + (size_t)embla_threads_mine() * c->longest * c->d;
         if (b.rows == 0) continue;
-        if (c->table) embla_failure_keep(&failure, add_to_rows(c, t, &b));
+        if (c->table) EMBLA_TRY(add_to_rows(c, t, &b));
         if (!isfinite(c->room)) continue;
-        embla_status status = part_of_hidden(c, t, &b, part);
-        embla_failure_keep(&failure, status);
-        if (status == EMBLA_OK) add_part(c, part, t->n, integers_of(c, embla_threads_mine()));
+        EMBLA_TRY(part_of_hidden(c, t, &b, part));
+        add_part(c, part, t->n, integers_of(c, slot));
     }
-    return embla_failure_say(&failure);
+    return EMBLA_OK;
 }
 
 /* Gradients of rows, and of hidden. */
 static embla_status compute_gradients(call *c, const shard *t)
 {
-    size_t count = t->n * c->d;
-    for (int k = 0; k < c->threads; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
-    if (c->failed == EMBLA_OK) c->failed = multiply_gradients(c, t);
-    for (int k = 1; k < c->threads; k++)
+    const shard_job job = {.call = c, .shard = t};
+    size_t count = t->n * c->d, slots = (size_t)c->threads;
+    for (size_t k = 0; k < slots; k++) memset(integers_of(c, k), 0, count * sizeof *c->gradients);
+    if (c->failed == EMBLA_OK)
+        c->failed = embla_share(c->threads, c->s->buckets, 1, multiply_gradients, &job);
+    for (size_t k = 1; k < slots; k++)
         for (size_t i = 0; i < count; i++) c->gradients[i] += integers_of(c, k)[i];
     const embla_comm *comm = c->s->comm;
     EMBLA_TRY(comm->allreduce(comm->owner, c->gradients, count, EMBLA_COMM_TYPE_INT64,

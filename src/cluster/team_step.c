@@ -30,7 +30,7 @@ static embla_status gradient_norm(const team *w, const embla_train *t, const emb
                                   double *out)
 {
     double grams = 0.0, tokens = 0.0;
-    embla_train_squares(t, w->slice_from, w->slice_end);
+    EMBLA_TRY(embla_train_squares(t, w->slice_from, w->slice_end));
     EMBLA_TRY(embla_team_slices_gather(&w->slices, t->leaves, t->leaf_count * sizeof *t->leaves,
                                        w->slices.slice / EMBLA_SQUARES_LEAF * sizeof *t->leaves,
                                        true));

@@ -10,6 +10,7 @@
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "cluster/team_table.h"
 #include "learn/clip.h"
@@ -248,50 +249,76 @@ embla_status embla_team_tokens_sum(embla_team_tokens *x, const embla_team_cut *c
 
 /* ---- norm, update ---- */
 
+/* The squares of a part. */
+typedef struct {
+    const part *part;
+    size_t dim;
+    embla_wide_sum sums[PIECES];
+} squaring;
+
+static embla_status square_pieces(void *job, size_t first, size_t end, size_t slot)
+{
+    squaring *s = job;
+    const part *p = s->part;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        size_t stop = (i + 1) * p->local_rows / PIECES;
+        for (size_t row = i * p->local_rows / PIECES; row < stop; row++)
+            embla_wide_add(&s->sums[i], embla_squares_leaf(p->gradient + row * s->dim, s->dim));
+    }
+    return EMBLA_OK;
+}
+
 /* Each piece of the rows has a sum of its own. They are integers, so their order does not matter.
  */
-static void add_squares(const embla_team_tokens *x, const part *p, embla_wide_sum *sum)
+static embla_status add_squares(const embla_team_tokens *x, const part *p, embla_wide_sum *sum)
 {
-    embla_wide_sum sums[PIECES] = {0};
+    squaring s = {.part = p, .dim = x->dim};
     int threads = embla_threads_for(x->threads, p->numbers * sizeof(float));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (size_t i = 0; i < PIECES; i++) {
-        size_t end = (i + 1) * p->local_rows / PIECES;
-        for (size_t row = i * p->local_rows / PIECES; row < end; row++)
-            embla_wide_add(&sums[i], embla_squares_leaf(p->gradient + row * x->dim, x->dim));
-    }
+    EMBLA_TRY(embla_share(threads, PIECES, 1, square_pieces, &s));
     for (size_t i = 0; i < PIECES; i++)
-        for (size_t k = 0; k < EMBLA_WIDE_WORDS; k++) sum->words[k] += sums[i].words[k];
+        for (size_t k = 0; k < EMBLA_WIDE_WORDS; k++) sum->words[k] += s.sums[i].words[k];
+    return EMBLA_OK;
 }
 
 embla_status embla_team_tokens_squares(const embla_team_tokens *x, double *out)
 {
     embla_wide_sum sum = {0};
-    for (size_t i = 0; i < x->count; i++) add_squares(x, &x->parts[i], &sum);
+    for (size_t i = 0; i < x->count; i++) EMBLA_TRY(add_squares(x, &x->parts[i], &sum));
     EMBLA_TRY(x->comm->allreduce(x->comm->owner, sum.words, EMBLA_WIDE_WORDS, EMBLA_COMM_TYPE_INT64,
                                  EMBLA_COMM_OP_SUM));
     *out = embla_wide_round(&sum);
     return EMBLA_OK;
 }
 
-static void scale_gradient(const embla_team_tokens *x, const part *p, double factor)
+typedef struct {
+    const part *part;
+    float factor;
+} scaling;
+
+static embla_status scale_pieces(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t pieces = (int64_t)((p->numbers + SCALED - 1) / SCALED);
-    int threads = embla_threads_for(x->threads, p->numbers * sizeof(float));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < pieces; i++) {
-        size_t from = (size_t)i * SCALED, left = p->numbers - from;
-        float *g = p->gradient + from;
-        embla_kernels_get()->scale(g, (float)factor, left < SCALED ? left : SCALED, g);
+    const scaling *s = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        size_t from = i * SCALED, left = s->part->numbers - from;
+        float *g = s->part->gradient + from;
+        embla_kernels_get()->scale(g, s->factor, left < SCALED ? left : SCALED, g);
     }
+    return EMBLA_OK;
+}
+
+static embla_status scale_gradient(const embla_team_tokens *x, const part *p, double factor)
+{
+    const scaling s = {.part = p, .factor = (float)factor};
+    int threads = embla_threads_for(x->threads, p->numbers * sizeof(float));
+    return embla_share(threads, (p->numbers + SCALED - 1) / SCALED, 0, scale_pieces, &s);
 }
 
 embla_status embla_team_tokens_update(embla_team_tokens *x, double rate, double factor)
 {
     for (size_t i = 0; i < x->count; i++) {
-        if (factor != 1.0) scale_gradient(x, &x->parts[i], factor);
+        if (factor != 1.0) EMBLA_TRY(scale_gradient(x, &x->parts[i], factor));
         EMBLA_TRY(embla_optim_step(x->parts[i].optim, rate, x->parts[i].gradient));
     }
     for (size_t i = 0; i < x->count; i++) EMBLA_TRY(embla_team_table_publish(&x->parts[i].table));

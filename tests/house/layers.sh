@@ -119,8 +119,10 @@ done
 
 # Users of the library include its public headers, and those above. The exceptions are
 # bench/products.c and bench/disk_limits.c: a limit must be measured with the engine, or the ring,
-# that the library itself uses. bench/bench_scatter.c measures what a training does. A benchmark is linked with the static library, which shows its
-# private symbols.
+# that the library itself uses. bench/bench_scatter.c measures what a training does, bench/bench_cluster.c
+# what a team of ranks does. The loops of
+# limits run on the library's threads (base/parallel.h). A benchmark is linked with the static
+# library, which shows its private symbols.
 cd ..
 for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
@@ -128,6 +130,7 @@ for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
         [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
         [ "$file $header" != "bench/disk_limits.c files/ring.h" ] || continue
         [ "$file $header" != "bench/bench_scatter.c learn/scatter_sum.h" ] || continue
+        case "$file $header" in bench/*" base/parallel.h" | "bench/bench_cluster.c cluster/"*) continue ;; esac
         [ -e "src/$header" ] || [ -e "src/core/$header" ] || [ -e "src/text/$header" ] || [ -e "src/lab/$header" ] || continue
         case " $shared " in
         *" $header "*) ;;
@@ -135,4 +138,8 @@ for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
         esac
     done
 done
+# Loops are shared by embla_share alone (docs/decisions/033).
+if grep -n '#[[:space:]]*pragma[[:space:]]*omp\|<omp\.h>' -r src cli bench python/src; then
+    say "a loop of OpenMP: share it with embla_share of base/parallel.h"
+fi
 exit $bad

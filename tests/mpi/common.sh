@@ -12,7 +12,7 @@ skip() {
 
 command -v "$launcher" >/dev/null || skip "$launcher is not installed"
 [ -e "$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so" ] || skip "libembla_mpi_$mpi.so was not built"
-export OMP_WAIT_POLICY=passive EMBLA_MPI_LIBRARY=$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so
+export EMBLA_MPI_LIBRARY=$EMBLA_MPI_FOLDER/libembla_mpi_$mpi.so
 
 # A long campaign tries every number of ranks with 1 and 2 threads, and all cases with both MPIs.
 # Otherwise each number of ranks has one number of threads, and MPICH the first case.

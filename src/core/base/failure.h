@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors inside a parallel loop. An error message belongs to its thread, so the first one is stored
- * here and reported again on the calling thread. */
+/* The first failure of several threads or steps. An error message belongs to its thread, and the
+ * next failure replaces it; so the first one is stored here and reported again at the end. Loops do
+ * without it: embla_share returns the failure (base/parallel.h). */
 #ifndef EMBLA_BASE_FAILURE_H
 #define EMBLA_BASE_FAILURE_H
 

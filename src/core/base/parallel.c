@@ -149,7 +149,7 @@ static void count_threads(void)
     default_threads = number >= 1 && number <= THREADS_MOST ? (int)number : embla_cpus();
 }
 
-int embla_share_threads(void)
+int embla_default_threads(void)
 {
     if (current || !embla_pool_is_here()) return 1;
     int threads = atomic_load_explicit(&host_threads, memory_order_relaxed);

@@ -54,10 +54,6 @@ EMBLA_CHECKED static inline embla_status embla_share(int parts, size_t count, si
     return embla_share_parts((size_t)parts, count, grain, body, same);
 }
 
-/* What `threads` 0 means: the number of embla_set_parallel; else the first number in
- * OMP_NUM_THREADS; else the CPUs that this process may use. 1 inside a body and in a forked child,
- * where loops are not shared. */
-EMBLA_PRIVATE int embla_share_threads(void);
 /* How many bodies may run at once in the loop that this thread works on; 1 outside. */
 EMBLA_PRIVATE size_t embla_share_width(void);
 /* True on the thread that called the library. False in a body that another thread runs. Progress is

@@ -31,10 +31,12 @@ EMBLA_PRIVATE void embla_say(const char *format, ...) __attribute__((format(prin
 
 /* EMBLA_ERR_ARGUMENT with "FUNCTION: NAME is NULL" unless the pointer is set. For public functions:
  * the name is that of the parameter, as the header has it. */
-#define EMBLA_NEED(pointer)                                                                        \
+#define EMBLA_NEED(pointer) EMBLA_NEED_OF(__func__, #pointer, pointer)
+/* The same inside a public function, whose name and parameter are given. */
+#define EMBLA_NEED_OF(function, name, pointer)                                                     \
     do {                                                                                           \
         if ((pointer) == NULL)                                                                     \
-            return embla_fail(EMBLA_ERR_ARGUMENT, "%s: " #pointer " is NULL", __func__);           \
+            return embla_fail(EMBLA_ERR_ARGUMENT, "%s: %s is NULL", function, name);               \
     } while (0)
 /* The same for an array that may be NULL if it is empty. */
 #define EMBLA_NEED_MANY(pointer, count)                                                            \

@@ -14,16 +14,16 @@
  * welcome there.
  *
  * Memory orders:
- *   open -> enter    The store of OPEN releases help, call and all that the caller wrote before;
- * the exchange that enters acquires it. Others that enter or leave in between are
- *                    read-modify-writes, which continue the release sequence.
- *   leave -> close   Leaving releases what the helper wrote; the caller's load of inside == 0
- *                    acquires it from all helpers, by the same rule.
- *   free -> take     The store of 0 releases, taking acquires: the next caller's writes to help and
- *                    call come after all reads of the previous ones.
- *   call -> sleep    `posted` and `asleep` are sequentially consistent. A caller adds to posted,
- * then reads asleep; a thread adds to asleep, then compares posted. In the single order of the
- * four, one of them sees the other, so no call is missed.
+ * - open, enter: the store of OPEN releases help, call and all that the caller wrote before; the
+ *   exchange that enters acquires it. Others that enter or leave in between are read-modify-writes,
+ *   which continue the release sequence.
+ * - leave, close: leaving releases what the helper wrote; the caller's load of inside == 0 acquires
+ *   it from all helpers, by the same rule.
+ * - free, take: the store of 0 releases, taking acquires: the next caller's writes to help and call
+ *   come after all reads of the previous ones.
+ * - call, sleep: `posted` and `asleep` are sequentially consistent. A caller adds to posted, then
+ *   reads asleep; a thread adds to asleep, then compares posted. In the single order of the four,
+ *   one of them sees the other, so no call is missed.
  *
  * Threads start at the first call that can use them, sleep without work, and are never joined: at
  * exit they sleep, or work on memory that exists until the process ends. The shared library is

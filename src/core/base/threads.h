@@ -9,13 +9,8 @@
 
 /* EMBLA_ERR_ARGUMENT if asked is negative. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_threads_check(int asked);
-/* The number of threads for a loop that moves `bytes` bytes: `asked` (0 means embla_share_threads),
- * but not more than the work is worth. */
+/* The number of threads for a loop that moves `bytes` bytes: `asked` (0 means
+ * embla_default_threads), but not more than the work is worth. */
 EMBLA_PRIVATE int embla_threads_for(int asked, size_t bytes);
-
-/* The index of this thread in a loop of OpenMP, from 0. */
-EMBLA_PRIVATE int embla_threads_mine(void);
-/* The number of threads in the current team of OpenMP; 1 outside a parallel region. */
-EMBLA_PRIVATE size_t embla_threads_team(void);
 
 #endif

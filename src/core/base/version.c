@@ -10,11 +10,6 @@
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
-#if defined(_OPENMP)
-#define OPENMP "OpenMP " TEXT(_OPENMP)
-#else
-#define OPENMP "no OpenMP"
-#endif
 
 const char *embla_version(void)
 {
@@ -23,5 +18,5 @@ const char *embla_version(void)
 
 const char *embla_build_info(void)
 {
-    return COMPILER ", " OPENMP;
+    return COMPILER;
 }

@@ -59,12 +59,12 @@ static embla_status multiply(const embla_product *p)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a matrix product has a side of %zu; CBLAS supports at most %d", side,
                           INT_MAX);
-    if (!p->spread) embla_openblas_one_thread_begin(&cblas.blas);
+    embla_openblas_one_thread_begin(&cblas.blas);
     cblas.cblas_sgemm(CblasRowMajor, p->form == EMBLA_PRODUCT_AT_B ? CblasTrans : CblasNoTrans,
                       p->form == EMBLA_PRODUCT_A_BT ? CblasTrans : CblasNoTrans, (int)p->m,
                       (int)p->n, (int)p->k, 1.0f, p->a, (int)p->a_stride, p->b, (int)p->b_stride,
                       p->add ? 1.0f : 0.0f, p->out, (int)p->out_stride);
-    if (!p->spread) embla_openblas_one_thread_end(&cblas.blas);
+    embla_openblas_one_thread_end(&cblas.blas);
     return EMBLA_OK;
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/parallel.h"
 #include "embla_lab.h"
 #include "engine/library.h"
 
@@ -125,11 +125,10 @@ static embla_status check_strides(embla_product_form form, size_t m, size_t n, s
  * takes 128 MiB for itself and for each call, and stacks for its threads. */
 enum { PRODUCT_THREAD = 48 << 20, EIGEN_LOAD = 448 << 20, EIGEN_CALL = 288 << 20 };
 
-/* All threads of a team may be in a product at once. */
-static embla_status reserve_products(bool spread)
+/* All threads of a loop may be in a product at once. */
+static embla_status reserve_products(void)
 {
-    size_t threads = spread ? (size_t)embla_threads_for(0, SIZE_MAX) : embla_threads_team();
-    return embla_library_reserve(threads * PRODUCT_THREAD, products_state.name);
+    return embla_library_reserve(embla_share_width() * PRODUCT_THREAD, products_state.name);
 }
 
 void embla_engine_fail(size_t n)
@@ -145,12 +144,6 @@ static embla_status check_failing(void)
     return left == 1 ? embla_fail(EMBLA_ERR_MEMORY, "a test lets a product fail") : EMBLA_OK;
 }
 
-/* After a fork OpenMP has no threads, and would wait for them. */
-static bool can_spread(void)
-{
-    return embla_threads_for(0, SIZE_MAX) > 1;
-}
-
 embla_status embla_engine_product(const embla_product *product)
 {
     embla_product p = *product;
@@ -161,8 +154,7 @@ embla_status embla_engine_product(const embla_product *product)
         if (!p.add) clear(p.out, p.m, p.n, p.out_stride);
         return EMBLA_OK;
     }
-    p.spread = p.spread && can_spread();
-    EMBLA_TRY(reserve_products(p.spread));
+    EMBLA_TRY(reserve_products());
     EMBLA_TRY(check_failing());
     return products->multiply(&p);
 }
@@ -217,7 +209,7 @@ static void widen_b(const embla_product_bf16 *p, size_t j, size_t k, embla_produ
 
 static embla_status multiply_widened(const embla_product_bf16 *p, float *space)
 {
-    embla_product block = {.form = p->form, .out_stride = p->out_stride, .spread = p->spread};
+    embla_product block = {.form = p->form, .out_stride = p->out_stride};
     for (size_t k = 0; k < p->k; k += BLOCK_K) {
         block.k = minimum(BLOCK_K, p->k - k);
         block.add = p->add || k > 0;
@@ -254,8 +246,7 @@ embla_status embla_engine_product_bf16(const embla_product_bf16 *product)
         if (!p->add) clear(p->out, p->m, p->n, p->out_stride);
         return EMBLA_OK;
     }
-    p->spread = p->spread && can_spread();
-    EMBLA_TRY(reserve_products(p->spread));
+    EMBLA_TRY(reserve_products());
     if (multiply_native(p, &status)) return status;
     if (p->space) return multiply_widened(p, p->space);
     EMBLA_TRY(embla_mem_new(bytes, "bf16 widened to f32", &space));
@@ -276,7 +267,6 @@ embla_status embla_engine_prepare_bf16(const embla_product_bf16 *product, embla_
     if (!products->prepare_bf16 || !embla_engine_has_bf16())
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s does not multiply bf16 on this CPU",
                           products_state.name);
-    p.spread = p.spread && can_spread();
     return products->prepare_bf16(&p, out);
 }
 

@@ -30,13 +30,11 @@ typedef struct {
     size_t a_stride, b_stride, out_stride;
     float *out;
     embla_product_form form;
-    bool add;    /* add the product to out instead of replacing out */
-    bool spread; /* use the engine's threads; ignored inside a parallel region */
+    bool add; /* add the product to out instead of replacing out */
 } embla_product;
 
-/* Without spread the product runs on the calling thread, and the same sizes give the same bits
- * on the same machine. With spread the bits depend on the number of threads. Any number of
- * threads may call at once. */
+/* A product runs on the calling thread, and the same sizes give the same bits on the same machine.
+ * Any number of threads may call at once. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_engine_product(const embla_product *product);
 /* Whether products are available. The first call loads the library. */
 EMBLA_PRIVATE bool embla_engine_has_products(void);
@@ -52,7 +50,7 @@ typedef struct {
     float *out;
     float *space;
     embla_product_form form;
-    bool add, spread;
+    bool add;
 } embla_product_bf16;
 EMBLA_CHECKED embla_status embla_engine_product_bf16(const embla_product_bf16 *product);
 /* A bf16 product that is prepared once and run many times. Preparing copies both factors into the

@@ -12,13 +12,12 @@
 #include "engine/gram.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/failure.h"
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "table/table.h"
@@ -29,7 +28,7 @@ enum {
     CHUNK_LANES = 32,
     TILE = 512,  /* columns of a tile; whole pieces */
     BLOCK = 256, /* rows of one product, which sums in float */
-    TURN = 4,    /* blocks of a lane between barriers, so that threads read the same rows */
+    TURN = 4,    /* blocks of a lane in one parallel loop, so that threads read the same rows */
     LANES_MOST = 16,
     LANES_BYTES = 32 << 20 /* bytes of all matrices, if there is more than one */
 };
@@ -86,6 +85,13 @@ static void first_lane(first_pass *pass, size_t lane)
     pass->most[lane] = most;
 }
 
+static embla_status first_lanes(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t lane = first; lane < end; lane++) first_lane(job, lane);
+    return EMBLA_OK;
+}
+
 /* The power of two to scale by, which changes no digit. Squares of numbers between the limits, and
  * sums of them, are floats of full precision. */
 static int exponent_for(float most)
@@ -125,13 +131,11 @@ static embla_status first(const embla_table *table, int threads, embla_gram *gra
     EMBLA_TRY(embla_mem_new(bytes, "sums of columns", &memory));
     pass.sums = memory;
     pass.space = (float *)(void *)((char *)memory + sums_bytes);
-    int team = embla_threads_for(threads, (size_t)table->rows * table->row_bytes);
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (size_t lane = 0; lane < CHUNK_LANES; lane++) first_lane(&pass, lane);
-    first_end(&pass);
+    threads = embla_threads_for(threads, (size_t)table->rows * table->row_bytes);
+    embla_status status = embla_share(threads, CHUNK_LANES, 1, first_lanes, &pass);
+    if (status == EMBLA_OK) first_end(&pass);
     embla_mem_free(memory, bytes);
-    return EMBLA_OK;
+    return status;
 }
 
 /* ---- the second pass ---- */
@@ -145,10 +149,9 @@ typedef struct {
     float scale;                            /* 2^-exponent */
     float *minus;                           /* dim: the scaled and rounded mean, negated */
     double *lane_memory;                    /* (lanes - 1) matrices, for all lanes but the first */
-    float *space;                           /* memory of all threads, `share` floats each */
+    float *space;                           /* memory of all slots, `share` floats each */
     size_t share;
-    atomic_int next;
-    embla_failure failure;
+    int64_t turn;
 } second_pass;
 
 typedef struct {
@@ -225,12 +228,12 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
     return EMBLA_OK;
 }
 
-/* Adds the blocks of one tile and lane between two barriers. */
-static embla_status add_tile(const second_pass *pass, int64_t turn, size_t task, float *space)
+/* Adds the blocks of one tile and lane in a turn. */
+static embla_status add_tile(const second_pass *pass, size_t task, float *space)
 {
     place at = tile_position(pass, task);
     int64_t rows = pass->table->rows;
-    int64_t from = (turn * (int64_t)pass->lanes + (int64_t)at.lane) * TURN * BLOCK;
+    int64_t from = (pass->turn * (int64_t)pass->lanes + (int64_t)at.lane) * TURN * BLOCK;
     for (size_t i = 0; i < TURN && from < rows; i++, from += BLOCK) {
         size_t count = rows - from < BLOCK ? (size_t)(rows - from) : BLOCK;
         EMBLA_TRY(add_block(pass, at, from, count, space));
@@ -238,36 +241,37 @@ static embla_status add_tile(const second_pass *pass, int64_t turn, size_t task,
     return EMBLA_OK;
 }
 
-static void second_rows(second_pass *pass, int team)
+static embla_status add_tiles(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t in_turn = (int64_t)pass->lanes * TURN * BLOCK;
-    int64_t turns = (pass->table->rows + in_turn - 1) / in_turn;
-    size_t tasks = pass->tiles * pass->lanes;
-#pragma omp parallel num_threads(team)
-    {
-        float *space = pass->space + (size_t)atomic_fetch_add(&pass->next, 1) * pass->share;
-        for (int64_t turn = 0; turn < turns; turn++) {
-#pragma omp for schedule(dynamic, 1)
-            for (size_t task = 0; task < tasks; task++) {
-                if (embla_failure_any(&pass->failure)) continue;
-                embla_failure_keep(&pass->failure, add_tile(pass, turn, task, space));
-            }
-        }
-    }
+    const second_pass *pass = job;
+    float *space = pass->space + slot * pass->share;
+    for (size_t task = first; task < end; task++) EMBLA_TRY(add_tile(pass, task, space));
+    return EMBLA_OK;
 }
 
 /* Adds the matrices of all lanes, in order. */
-static void add_lanes(const second_pass *pass, int team)
+static embla_status add_lanes(void *job, size_t first, size_t end, size_t slot)
 {
+    const second_pass *pass = job;
     size_t dim = pass->dim;
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < dim; i++) {
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
         double *sums = pass->gram->matrix + i * dim;
         for (size_t lane = 1; lane < pass->lanes; lane++) {
             const double *more = matrix_of(pass, lane) + i * dim;
             for (size_t j = i; j < dim; j++) sums[j] += more[j];
         }
     }
+    return EMBLA_OK;
+}
+
+static embla_status second_rows(second_pass *pass, int threads)
+{
+    int64_t in_turn = (int64_t)pass->lanes * TURN * BLOCK;
+    int64_t turns = (pass->table->rows + in_turn - 1) / in_turn;
+    for (pass->turn = 0; pass->turn < turns; pass->turn++)
+        EMBLA_TRY(embla_share(threads, pass->tiles * pass->lanes, 1, add_tiles, pass));
+    return embla_share(threads, pass->dim, 0, add_lanes, pass);
 }
 
 /* The size of rounding errors, estimated from the matrix before the mean is added. */
@@ -302,8 +306,7 @@ static void add_mean(const second_pass *pass, bool centred)
 static embla_status second(const embla_table *table, bool centred, int threads, embla_gram *gram,
                            size_t lanes)
 {
-    second_pass pass = {.failure = EMBLA_NO_FAILURE,
-                        .table = table,
+    second_pass pass = {.table = table,
                         .kernels = embla_kernels_get(),
                         .gram = gram,
                         .dim = table->dim,
@@ -315,10 +318,10 @@ static embla_status second(const embla_table *table, bool centred, int threads, 
     pass.tiles = pass.sides * (pass.sides + 1) / 2;
     pass.share = (2 * BLOCK + pass.width) * pass.width;
     size_t work = (size_t)table->rows * table->dim * sizeof(float), tasks = pass.tiles * lanes;
-    int team = embla_threads_for(threads, work);
-    if ((size_t)team > tasks) team = (int)tasks;
+    threads = embla_threads_for(threads, work);
+    if ((size_t)threads > tasks) threads = (int)tasks;
     size_t lane_bytes = (lanes - 1) * table->dim * table->dim * sizeof(double);
-    size_t space_bytes = (size_t)team * pass.share * sizeof(float);
+    size_t space_bytes = (size_t)threads * pass.share * sizeof(float);
     size_t bytes = lane_bytes + space_bytes + table->dim * sizeof(float);
     void *memory;
     EMBLA_TRY(embla_mem_new(bytes, "sums of products", &memory));
@@ -327,14 +330,13 @@ static embla_status second(const embla_table *table, bool centred, int threads, 
     pass.minus = (float *)(void *)((char *)memory + lane_bytes + space_bytes);
     for (size_t i = 0; i < table->dim; i++)
         pass.minus[i] = -(float)(gram->mean[i] * (double)pass.scale);
-    second_rows(&pass, team);
-    if (!embla_failure_any(&pass.failure)) {
-        add_lanes(&pass, team);
+    embla_status status = second_rows(&pass, threads);
+    if (status == EMBLA_OK) {
         gram->noise = noise_of(gram);
         add_mean(&pass, centred);
     }
     embla_mem_free(memory, bytes);
-    return embla_failure_say(&pass.failure);
+    return status;
 }
 
 /* ---- both ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products by oneDNN 2 or 3: f32 by dnnl_sgemm, bf16 by its matmul primitive.
  *
- * oneDNN asks OpenMP how many threads to use, and OpenMP answers for the calling thread. A
- * product that must not spread therefore sets that number to 1 and sets it back afterwards.
+ * oneDNN asks OpenMP how many threads to use, and OpenMP answers for the calling thread. A product
+ * sets that number to 1 and sets it back afterwards: our callers share their work by themselves.
  */
 #include <dlfcn.h>
 #include <dnnl.h>
@@ -136,25 +136,8 @@ static void block_signals(sigset_t *before)
     (void)pthread_sigmask(SIG_BLOCK, &blocked, before);
 }
 
-/* oneDNN's threads are those of OpenMP. Each has the mask of the thread that created it, so with
- * spread the mask must be set in all of them. */
-static void signals_begin(bool spread, sigset_t *before)
+static void restore_signals(const sigset_t *before)
 {
-    block_signals(before);
-    if (!spread) return;
-#pragma omp parallel
-    {
-        sigset_t unused;
-        block_signals(&unused);
-    }
-}
-
-static void signals_end(bool spread, const sigset_t *before)
-{
-    if (spread) {
-#pragma omp parallel
-        (void)pthread_sigmask(SIG_SETMASK, before, NULL);
-    }
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -171,14 +154,14 @@ static embla_status status_of(dnnl_status_t status, size_t m, size_t n, size_t k
 static embla_status multiply(const embla_product *p)
 {
     sigset_t signals;
-    signals_begin(p->spread, &signals);
-    int threads = p->spread ? 0 : one_thread_begin();
+    block_signals(&signals);
+    int threads = one_thread_begin();
     dnnl_status_t status = dnn.dnnl_sgemm(
         p->form == EMBLA_PRODUCT_AT_B ? 'T' : 'N', p->form == EMBLA_PRODUCT_A_BT ? 'T' : 'N',
         (dnnl_dim_t)p->m, (dnnl_dim_t)p->n, (dnnl_dim_t)p->k, 1.0f, p->a, (dnnl_dim_t)p->a_stride,
         p->b, (dnnl_dim_t)p->b_stride, p->add ? 1.0f : 0.0f, p->out, (dnnl_dim_t)p->out_stride);
     one_thread_end(threads);
-    signals_end(p->spread, &signals);
+    restore_signals(&signals);
     return status_of(status, p->m, p->n, p->k);
 }
 
@@ -262,27 +245,26 @@ static dnnl_status_t primitive_new(const operand *a, const operand *b, const ope
     return status;
 }
 
-static dnnl_status_t execute_any(dnnl_primitive_t primitive, bool spread,
-                                 const dnnl_exec_arg_t *args, int count)
+static dnnl_status_t execute_any(dnnl_primitive_t primitive, const dnnl_exec_arg_t *args, int count)
 {
     dnnl_stream_t stream = NULL;
     sigset_t signals;
     dnnl_status_t status = dnn.dnnl_stream_create(&stream, dnn.engine, dnnl_stream_default_flags);
     if (status != dnnl_success) return status;
-    signals_begin(spread, &signals);
+    block_signals(&signals);
     status = dnn.dnnl_primitive_execute(primitive, stream, count, args);
     if (status == dnnl_success) status = dnn.dnnl_stream_wait(stream);
-    signals_end(spread, &signals);
+    restore_signals(&signals);
     (void)dnn.dnnl_stream_destroy(stream);
     return status;
 }
 
-static dnnl_status_t execute(dnnl_primitive_t primitive, bool spread, const operand *a,
-                             const operand *b, const operand *out)
+static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const operand *b,
+                             const operand *out)
 {
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, a->memory}, {DNNL_ARG_WEIGHTS, b->memory}, {DNNL_ARG_DST, out->memory}};
-    return execute_any(primitive, spread, args, 3);
+    return execute_any(primitive, args, 3);
 }
 
 /* The three matrices where they are stored. */
@@ -310,7 +292,6 @@ static dnnl_status_t operands_new(const embla_product_bf16 *p, operand *a, opera
  * shared by threads would share its scratch memory, too. */
 typedef struct {
     embla_product_bf16 shape; /* its addresses mean nothing */
-    int threads;
     operand a, b, out;
     dnnl_primitive_t primitive;
     uint64_t used; /* when, counted in products; 0 means never */
@@ -362,12 +343,12 @@ static kept_products *kept_mine(void)
     return NULL;
 }
 
-static bool same_shape(const kept_product *it, const embla_product_bf16 *p, int threads)
+static bool same_shape(const kept_product *it, const embla_product_bf16 *p)
 {
     const embla_product_bf16 *s = &it->shape;
     return it->used > 0 && s->m == p->m && s->n == p->n && s->k == p->k && s->form == p->form &&
-           s->add == p->add && it->threads == threads && s->a_stride == p->a_stride &&
-           s->b_stride == p->b_stride && s->out_stride == p->out_stride;
+           s->add == p->add && s->a_stride == p->a_stride && s->b_stride == p->b_stride &&
+           s->out_stride == p->out_stride;
 }
 
 static size_t set_of(const embla_product_bf16 *p)
@@ -402,14 +383,13 @@ static dnnl_status_t set_addresses(const embla_product_bf16 *p, const kept_produ
 
 /* Finds the kept product of this shape, or creates it in place of the one of its set that was not
  * used for the longest time. */
-static dnnl_status_t kept_find(const embla_product_bf16 *p, int threads, kept_products *all,
-                               kept_product **out)
+static dnnl_status_t kept_find(const embla_product_bf16 *p, kept_products *all, kept_product **out)
 {
     kept_product *set = all->products[set_of(p)], *oldest = set;
     all->now++;
     for (size_t i = 0; i < SIDE; i++) {
         kept_product *it = &set[i];
-        if (same_shape(it, p, threads)) {
+        if (same_shape(it, p)) {
             it->used = all->now;
             *out = it;
             return set_addresses(p, it);
@@ -423,27 +403,24 @@ static dnnl_status_t kept_find(const embla_product_bf16 *p, int threads, kept_pr
         return status;
     }
     oldest->shape = *p;
-    oldest->threads = threads;
     oldest->used = all->now;
     *out = oldest;
     return dnnl_success;
 }
 
-static dnnl_status_t matmul_bf16(const embla_product_bf16 *p, int threads)
+static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 {
     kept_products *all = kept_mine();
     kept_product *it = NULL;
     if (!all) return dnnl_out_of_memory;
-    dnnl_status_t status = kept_find(p, threads, all, &it);
-    return status == dnnl_success ? execute(it->primitive, p->spread, &it->a, &it->b, &it->out)
-                                  : status;
+    dnnl_status_t status = kept_find(p, all, &it);
+    return status == dnnl_success ? execute(it->primitive, &it->a, &it->b, &it->out) : status;
 }
 
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
-    int before = p->spread ? 0 : one_thread_begin();
-    int threads = p->spread && dnn.omp_get_max_threads ? dnn.omp_get_max_threads() : 1;
-    dnnl_status_t outcome = matmul_bf16(p, threads);
+    int before = one_thread_begin();
+    dnnl_status_t outcome = matmul_bf16(p);
     one_thread_end(before);
     if (outcome == dnnl_unimplemented) return false;
     *status = status_of(outcome, p->m, p->n, p->k);
@@ -455,7 +432,6 @@ static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 struct embla_prepared {
     operand a, b, out; /* a and b are copies that oneDNN owns */
     dnnl_primitive_t primitive;
-    bool spread;
     size_t m, n, k;
 };
 
@@ -473,7 +449,7 @@ static dnnl_status_t any_new(dnnl_dim_t rows, dnnl_dim_t columns, operand *out)
 
 /* Copies a factor into the layout that the product asks for. */
 static dnnl_status_t reorder(const operand *from, const_dnnl_primitive_desc_t product,
-                             dnnl_query_t which, bool spread, operand *to)
+                             dnnl_query_t which, operand *to)
 {
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t primitive = NULL;
@@ -487,7 +463,7 @@ static dnnl_status_t reorder(const operand *from, const_dnnl_primitive_desc_t pr
     if (status == dnnl_success) status = dnn.dnnl_primitive_create(&primitive, desc);
     if (status == dnnl_success)
         status = execute_any(
-            primitive, spread,
+            primitive,
             (dnnl_exec_arg_t[]){{DNNL_ARG_FROM, from->memory}, {DNNL_ARG_TO, to->memory}}, 2);
     if (primitive) (void)dnn.dnnl_primitive_destroy(primitive);
     if (desc) (void)dnn.dnnl_primitive_desc_destroy(desc);
@@ -513,9 +489,8 @@ static dnnl_status_t prepare(const embla_product_bf16 *p, embla_prepared *it)
     if (status == dnnl_success) status = any_new((dnnl_dim_t)p->k, (dnnl_dim_t)p->n, &it->b);
     if (status == dnnl_success) status = attributes_new(p->add, &attributes);
     if (status == dnnl_success) status = matmul_new(&it->a, &it->b, &it->out, attributes, &desc);
-    if (status == dnnl_success) status = reorder(&a, desc, dnnl_query_src_md, p->spread, &it->a);
-    if (status == dnnl_success)
-        status = reorder(&b, desc, dnnl_query_weights_md, p->spread, &it->b);
+    if (status == dnnl_success) status = reorder(&a, desc, dnnl_query_src_md, &it->a);
+    if (status == dnnl_success) status = reorder(&b, desc, dnnl_query_weights_md, &it->b);
     if (status == dnnl_success) status = dnn.dnnl_primitive_create(&it->primitive, desc);
     if (desc) (void)dnn.dnnl_primitive_desc_destroy(desc);
     if (attributes) (void)dnn.dnnl_primitive_attr_destroy(attributes);
@@ -529,8 +504,8 @@ static embla_status prepare_bf16(const embla_product_bf16 *p, embla_prepared **o
     void *memory = NULL;
     EMBLA_TRY(embla_mem_new(sizeof **out, "a prepared product", &memory));
     embla_prepared *it = memory;
-    it->spread = p->spread, it->m = p->m, it->n = p->n, it->k = p->k;
-    int threads = p->spread ? 0 : one_thread_begin();
+    it->m = p->m, it->n = p->n, it->k = p->k;
+    int threads = one_thread_begin();
     embla_status status = status_of(prepare(p, it), p->m, p->n, p->k);
     one_thread_end(threads);
     if (status == EMBLA_OK)
@@ -542,8 +517,8 @@ static embla_status prepare_bf16(const embla_product_bf16 *p, embla_prepared **o
 
 static embla_status run(const embla_prepared *it)
 {
-    int threads = it->spread ? 0 : one_thread_begin();
-    dnnl_status_t status = execute(it->primitive, it->spread, &it->a, &it->b, &it->out);
+    int threads = one_thread_begin();
+    dnnl_status_t status = execute(it->primitive, &it->a, &it->b, &it->out);
     one_thread_end(threads);
     return status_of(status, it->m, it->n, it->k);
 }

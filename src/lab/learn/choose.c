@@ -163,7 +163,7 @@ static void collect_logits(void *context, const embla_logits *logits)
     const look *l = context;
     for (size_t i = 0; i < logits->count; i++) {
         size_t vector = logits->vector + i, v = vector - l->vector;
-        size_t mine = (size_t)logits->thread * l->count + v;
+        size_t mine = logits->slot * l->count + v;
         const float *x = logits->logits + i * logits->stride;
         float floor = -INFINITY;
         if (l->masses) {

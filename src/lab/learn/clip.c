@@ -18,6 +18,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/status.h"
 #include "base/threads.h"
 
@@ -87,14 +88,14 @@ typedef struct {
 } cursor;
 
 /* Lists the next chunks, at most WAVE; empty spans have none. */
-static int64_t next_wave(cursor *c, chunk wave[WAVE])
+static size_t next_wave(cursor *c, chunk chunks[WAVE])
 {
-    int64_t n = 0;
+    size_t n = 0;
     while (c->span < c->count && n < WAVE) {
         const embla_span *span = &c->spans[c->span];
         size_t left = span->count - c->offset;
         size_t take = left < CHUNK_NUMBERS ? left : CHUNK_NUMBERS;
-        if (take > 0) wave[n++] = (chunk){span->values + c->offset, take, take == left};
+        if (take > 0) chunks[n++] = (chunk){span->values + c->offset, take, take == left};
         c->offset += take;
         if (take == left) {
             c->span++;
@@ -114,39 +115,60 @@ static double chunk_sum(const chunk *c)
     return tree_root(&t);
 }
 
-static double sum_of_squares(const embla_span *spans, size_t count, int threads)
+typedef struct {
+    chunk chunks[WAVE];
+    double sums[WAVE]; /* of squares */
+    float scale;
+} wave;
+
+static embla_status sum_chunks(void *job, size_t first, size_t end, size_t slot)
+{
+    wave *w = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) w->sums[i] = chunk_sum(&w->chunks[i]);
+    return EMBLA_OK;
+}
+
+static embla_status sum_of_squares(const embla_span *spans, size_t count, int threads, double *out)
 {
     cursor c = {.spans = spans, .count = count};
-    chunk wave[WAVE];
-    double sums[WAVE], total = 0.0;
     tree t = {.count = 0};
-    int64_t n;
-    (void)threads;
-    while ((n = next_wave(&c, wave)) > 0) {
-#pragma omp parallel for num_threads(threads) if (threads > 1 && n > 1) schedule(dynamic)
-        for (int64_t i = 0; i < n; i++) sums[i] = chunk_sum(&wave[i]);
-        for (int64_t i = 0; i < n; i++) {
-            tree_add(&t, sums[i]);
-            if (!wave[i].last) continue;
+    double total = 0.0;
+    wave w;
+    size_t n;
+    while ((n = next_wave(&c, w.chunks)) > 0) {
+        EMBLA_TRY(embla_share(threads, n, 1, sum_chunks, &w));
+        for (size_t i = 0; i < n; i++) {
+            tree_add(&t, w.sums[i]);
+            if (!w.chunks[i].last) continue;
             total += tree_root(&t);
             t.count = 0;
         }
     }
-    return total;
+    *out = total;
+    return EMBLA_OK;
 }
 
-static void scale_all(const embla_span *spans, size_t count, float scale, int threads)
+static embla_status scale_chunks(void *job, size_t first, size_t end, size_t slot)
 {
-    const embla_kernels *kernels = embla_kernels_get();
-    cursor c = {.spans = spans, .count = count};
-    chunk wave[WAVE];
-    int64_t n;
-    (void)threads;
-    while ((n = next_wave(&c, wave)) > 0) {
-#pragma omp parallel for num_threads(threads) if (threads > 1 && n > 1) schedule(dynamic)
-        for (int64_t i = 0; i < n; i++)
-            kernels->scale(wave[i].values, scale, wave[i].count, wave[i].values);
+    const wave *w = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        const chunk *c = &w->chunks[i];
+        embla_kernels_get()->scale(c->values, w->scale, c->count, c->values);
     }
+    return EMBLA_OK;
+}
+
+static embla_status scale_all(const embla_span *spans, size_t count, float scale, int threads)
+{
+    cursor c = {.spans = spans, .count = count};
+    wave w;
+    size_t n;
+    w.scale = scale;
+    while ((n = next_wave(&c, w.chunks)) > 0)
+        EMBLA_TRY(embla_share(threads, n, 1, scale_chunks, &w));
+    return EMBLA_OK;
 }
 
 /* ---- checks and entry point ---- */
@@ -182,9 +204,11 @@ embla_status embla_clip(const embla_span *spans, size_t count, double max_norm,
     EMBLA_NEED_MANY(spans, count);
     EMBLA_TRY(check(spans, count, max_norm, threads, &bytes));
     threads = embla_threads_for(threads, bytes);
-    double length = sqrt(sum_of_squares(spans, count, threads));
+    double squares, length;
+    EMBLA_TRY(sum_of_squares(spans, count, threads, &squares));
+    length = sqrt(squares);
     if (max_norm > 0.0 && length > max_norm && isfinite(length))
-        scale_all(spans, count, (float)(max_norm / length), threads);
+        EMBLA_TRY(scale_all(spans, count, (float)(max_norm / length), threads));
     if (norm) *norm = length;
     return EMBLA_OK;
 }

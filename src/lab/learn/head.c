@@ -13,6 +13,7 @@
 #include "base/math.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "engine/score.h"
@@ -157,8 +158,8 @@ typedef struct {
     void *context;
     embla_decode_fn *decode;
     bool in_place;              /* rows are used as floats where they are */
-    char *space;                /* of each thread: logits, then decoded rows */
-    size_t logits_bytes, bytes; /* bytes of one thread's logits, and of all its memory */
+    char *space;                /* of each slot: logits, then decoded rows */
+    size_t logits_bytes, bytes; /* bytes of one slot's logits, and of all its memory */
 } run;
 
 /* Gives rows first .. first+n-1 as floats, decoded to space if needed. */
@@ -204,11 +205,11 @@ static void compute_sums(const run *r, const embla_logits *l, float *logits, flo
                                    .stride = l->stride});
 }
 
-static void compute_chunk(const run *r, int64_t chunk, size_t block)
+static void compute_chunk(const run *r, int64_t chunk, size_t block, size_t slot)
 {
     const embla_logit_walk *w = r->walk;
-    embla_logits l = {.chunk = chunk, .thread = embla_threads_mine()};
-    char *mine = r->space + (size_t)l.thread * r->bytes;
+    embla_logits l = {.chunk = chunk, .slot = slot};
+    char *mine = r->space + slot * r->bytes;
     float *logits = (float *)(void *)mine;
     size_t from = block * BLOCK;
     l.first = chunk * (int64_t)w->chunk;
@@ -227,11 +228,20 @@ static void compute_chunk(const run *r, int64_t chunk, size_t block)
     if (r->use) r->use(r->context, &l);
 }
 
+/* Index i is a chunk of a block: all chunks of the first block, then of the next. */
+static embla_status compute_chunks(void *job, size_t first, size_t end, size_t slot)
+{
+    const run *r = job;
+    size_t chunks = (size_t)r->walk->chunks;
+    for (size_t i = first; i < end; i++) compute_chunk(r, (int64_t)(i % chunks), i / chunks, slot);
+    return EMBLA_OK;
+}
+
 embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count, float *out,
                             embla_logits_fn *use, void *context)
 {
     const embla_table *table = walk->head.table;
-    int64_t blocks = (int64_t)(count / BLOCK + (count % BLOCK > 0)), work = blocks * walk->chunks;
+    size_t blocks = count / BLOCK + (count % BLOCK > 0);
     void *space = NULL;
     run r = {.walk = walk,
              .vector = vector,
@@ -248,11 +258,10 @@ embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t 
     r.bytes = (r.bytes / EMBLA_LINE + 1) * EMBLA_LINE;
     EMBLA_TRY(embla_mem_new((size_t)walk->threads * r.bytes, "logits of a chunk", &space));
     r.space = space;
-#pragma omp parallel for num_threads(walk->threads) if (walk->threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < work; i++)
-        compute_chunk(&r, i % walk->chunks, (size_t)(i / walk->chunks));
+    embla_status status =
+        embla_share(walk->threads, blocks * (size_t)walk->chunks, 1, compute_chunks, &r);
     embla_mem_free(space, (size_t)walk->threads * r.bytes);
-    return EMBLA_OK;
+    return status;
 }
 
 embla_status embla_head_logits(const embla_head *head, const float *hidden, size_t count,

@@ -46,7 +46,7 @@ typedef struct {
     size_t n;             /* tokens */
     const float *logits;
     size_t stride;
-    int thread; /* the calling thread: 0 .. threads - 1 */
+    size_t slot; /* below the walk's threads; another one in each call that runs now */
 } embla_logits;
 
 /* Called once for each chunk of each block of vectors, on any thread; must not fail. */
@@ -56,7 +56,7 @@ typedef void embla_logits_fn(void *context, const embla_logits *logits);
 EMBLA_CHECKED embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t count,
                                          int threads, const void *out, embla_logit_walk *walk);
 /* Computes the logits of vectors vector .. vector+count-1. If out is not NULL they are written to
- * it (count x rows), otherwise they are passed to `use`. It fails only if memory runs out, before
+ * it (count x rows), otherwise they are passed to `use`. If memory runs out, it fails before
  * anything is written. The caller checks the table's file afterwards. */
 EMBLA_CHECKED embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count,
                                           float *out, embla_logits_fn *use, void *context);

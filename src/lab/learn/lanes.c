@@ -5,7 +5,7 @@
  */
 #include "learn/lanes.h"
 
-#include "base/failure.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 
@@ -41,12 +41,18 @@ size_t embla_lanes_chunk(size_t n, size_t dim)
 }
 
 /* One thread for about ten microseconds of work, which embla_threads_for takes 128 KiB to be. */
-static int team_for(const embla_lanes *lanes, size_t count)
+static int threads_for(const embla_lanes *lanes, size_t count)
 {
-    int team = embla_threads_for(lanes->threads, count * lanes->n * lanes->dim / 2);
-    size_t most = embla_lanes_of(lanes->n);
-    return (size_t)team > most ? (int)most : team;
+    return embla_threads_for(lanes->threads, count * lanes->n * lanes->dim / 2);
 }
+
+/* A chunk. */
+typedef struct {
+    const embla_lanes *lanes;
+    const float *x; /* its vectors, and how many */
+    size_t count;
+    float *dx; /* for backward */
+} chunk;
 
 static embla_status forward_lane(const embla_lanes *lanes, const float *x, size_t count,
                                  size_t lane)
@@ -65,15 +71,19 @@ static embla_status forward_lane(const embla_lanes *lanes, const float *x, size_
     return embla_engine_product(&product);
 }
 
+static embla_status forward_lanes(void *job, size_t first, size_t end, size_t slot)
+{
+    const chunk *c = job;
+    (void)slot;
+    for (size_t lane = first; lane < end; lane++)
+        EMBLA_TRY(forward_lane(c->lanes, c->x, c->count, lane));
+    return EMBLA_OK;
+}
+
 embla_status embla_lanes_forward(const embla_lanes *lanes, const float *x, size_t count)
 {
-    embla_failure failed = EMBLA_NO_FAILURE;
-    int team = team_for(lanes, count);
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (size_t lane = 0; lane < embla_lanes_of(lanes->n); lane++)
-        embla_failure_keep(&failed, forward_lane(lanes, x, count, lane));
-    return embla_failure_say(&failed);
+    const chunk c = {.lanes = lanes, .x = x, .count = count};
+    return embla_share(threads_for(lanes, count), embla_lanes_of(lanes->n), 1, forward_lanes, &c);
 }
 
 static embla_status backward_lane(const embla_lanes *lanes, const float *x, size_t count,
@@ -108,29 +118,36 @@ static embla_status backward_lane(const embla_lanes *lanes, const float *x, size
     return EMBLA_OK;
 }
 
-/* Adds the parts in double and rounds once. */
-static void add_parts(const embla_lanes *lanes, size_t count, float *dx)
+static embla_status backward_lanes(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t n = count * lanes->dim, parts = embla_lanes_of(lanes->n);
-    int team = embla_threads_for(lanes->threads, n * parts * sizeof(float));
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        double sum = (double)lanes->parts[i];
-        for (size_t part = 1; part < parts; part++) sum += (double)lanes->parts[part * n + i];
-        dx[i] = (float)sum;
+    const chunk *c = job;
+    (void)slot;
+    for (size_t lane = first; lane < end; lane++)
+        EMBLA_TRY(backward_lane(c->lanes, c->x, c->count, lane));
+    return EMBLA_OK;
+}
+
+/* Adds the parts in double and rounds once. */
+static embla_status add_parts(void *job, size_t first, size_t end, size_t slot)
+{
+    const chunk *c = job;
+    const float *all = c->lanes->parts;
+    size_t n = c->count * c->lanes->dim, parts = embla_lanes_of(c->lanes->n);
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        double sum = (double)all[i];
+        for (size_t part = 1; part < parts; part++) sum += (double)all[part * n + i];
+        c->dx[i] = (float)sum;
     }
+    return EMBLA_OK;
 }
 
 embla_status embla_lanes_backward(const embla_lanes *lanes, const float *x, size_t count, float *dx)
 {
-    embla_failure failed = EMBLA_NO_FAILURE;
-    int team = team_for(lanes, 2 * count);
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (size_t lane = 0; lane < embla_lanes_of(lanes->n); lane++)
-        embla_failure_keep(&failed, backward_lane(lanes, x, count, lane));
-    EMBLA_TRY(embla_failure_say(&failed));
-    if (lanes->parts) add_parts(lanes, count, dx);
-    return EMBLA_OK;
+    const chunk c = {.lanes = lanes, .x = x, .count = count, .dx = dx};
+    size_t n = count * lanes->dim, parts = embla_lanes_of(lanes->n);
+    EMBLA_TRY(embla_share(threads_for(lanes, 2 * count), parts, 1, backward_lanes, &c));
+    if (!lanes->parts) return EMBLA_OK;
+    return embla_share(embla_threads_for(lanes->threads, n * parts * sizeof(float)), n, 0,
+                       add_parts, &c);
 }

@@ -23,10 +23,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "learn/head.h"
@@ -52,7 +52,7 @@ typedef struct {
     bool correct;
 } token;
 
-/* Memory of one thread. */
+/* Memory of one slot. */
 typedef struct {
     void *rows;     /* part x dim, decoded: f32, or bf16 */
     float *logits;  /* a tile, if logits are not held */
@@ -85,9 +85,8 @@ typedef struct {
     uint16_t *rounded;   /* the table as bf16, or NULL */
     part_of_sum *parts;  /* tokens x blocks */
     token *tokens;
-    own *owns; /* one for each thread */
-    int team;
-    embla_failure failure;
+    own *owns; /* one for each slot */
+    int threads;
 } job;
 
 /* ---- how the work is cut ---- */
@@ -141,13 +140,13 @@ static bool is_in_place(const job *j)
     return rounds_table(j) || is_stored_as_wanted(j);
 }
 
-/* Offsets of a thread's arrays from the start of its memory. */
+/* Offsets of a slot's arrays from the start of its memory. */
 typedef struct {
     size_t rows, logits, tile, space, line, sums;
     bool widen; /* for CPUs without products of bf16 */
 } own_places;
 
-static own_places thread_bytes(const job *j, embla_layout *share)
+static own_places slot_bytes(const job *j, embla_layout *share)
 {
     size_t tile = j->shape.block * j->shape.chunk + j->shape.chunk * LINE, unit = j->bf16 ? 2 : 4;
     bool narrow = j->bf16 && j->backward, widen = j->bf16 && !embla_engine_has_bf16();
@@ -164,8 +163,8 @@ static own_places thread_bytes(const job *j, embla_layout *share)
 static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *use)
 {
     embla_layout layout = {0}, share = {0};
-    size_t chunk = j->shape.chunk, vectors = chunk * j->dim, team = (size_t)j->team;
-    const own_places mine = thread_bytes(j, &share);
+    size_t chunk = j->shape.chunk, vectors = chunk * j->dim, slots = (size_t)j->threads;
+    const own_places mine = slot_bytes(j, &share);
     size_t logits = embla_layout_add(&layout, logits_of(j), sizeof(float));
     size_t wide = embla_layout_add(&layout, vectors, sizeof(float));
     size_t half = embla_layout_add(&layout, j->bf16 ? vectors : 0, sizeof(uint16_t));
@@ -175,8 +174,8 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     size_t sums = embla_layout_add(&layout, groups * vectors, sizeof(float));
     size_t parts = embla_layout_add(&layout, chunk * j->blocks, sizeof(part_of_sum));
     size_t tokens = embla_layout_add(&layout, chunk, sizeof(token));
-    size_t owns = embla_layout_add(&layout, team, sizeof(own));
-    size_t shares = embla_layout_add(&layout, team, share.bytes);
+    size_t owns = embla_layout_add(&layout, slots, sizeof(own));
+    size_t shares = embla_layout_add(&layout, slots, share.bytes);
     if (layout.too_large || share.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "a loss over %zu rows does not fit in memory", j->rows);
     EMBLA_TRY(embla_scratch_begin(scratch, layout.bytes, "the logits of a chunk", use));
@@ -189,14 +188,14 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     j->parts = (part_of_sum *)(void *)(base + parts);
     j->tokens = (token *)(void *)(base + tokens);
     j->owns = (own *)(void *)(base + owns);
-    for (int t = 0; t < j->team; t++) {
-        char *its = base + shares + (size_t)t * share.bytes;
-        j->owns[t] = (own){.rows = its + mine.rows,
-                           .logits = (float *)(void *)(its + mine.logits),
-                           .tile = (uint16_t *)(void *)(its + mine.tile),
-                           .space = mine.widen ? (float *)(void *)(its + mine.space) : NULL,
-                           .line = (float *)(void *)(its + mine.line),
-                           .sums = (double *)(void *)(its + mine.sums)};
+    for (size_t slot = 0; slot < slots; slot++) {
+        char *its = base + shares + slot * share.bytes;
+        j->owns[slot] = (own){.rows = its + mine.rows,
+                              .logits = (float *)(void *)(its + mine.logits),
+                              .tile = (uint16_t *)(void *)(its + mine.tile),
+                              .space = mine.widen ? (float *)(void *)(its + mine.space) : NULL,
+                              .line = (float *)(void *)(its + mine.line),
+                              .sums = (double *)(void *)(its + mine.sums)};
     }
     return EMBLA_OK;
 }
@@ -237,10 +236,12 @@ static factor decode_rows(const job *j, int64_t first, size_t n, const own *o)
     return (factor){o->rows, j->dim};
 }
 
-static void round_table(const job *j)
+static embla_status round_rows(void *call, size_t first, size_t end, size_t slot)
 {
-#pragma omp parallel for num_threads(j->team) if (j->team > 1) schedule(static)
-    for (size_t r = 0; r < j->rows; r++) decode_row(j, (int64_t)r, j->rounded + r * j->dim);
+    const job *j = call;
+    (void)slot;
+    for (size_t r = first; r < end; r++) decode_row(j, (int64_t)r, j->rounded + r * j->dim);
+    return EMBLA_OK;
 }
 
 static factor vectors_of(const job *j)
@@ -255,18 +256,12 @@ static embla_status product(const job *j, const own *o, embla_product p, factor 
         p.b = b.numbers, p.b_stride = b.stride;
         return embla_engine_product(&p);
     }
-    return embla_engine_product_bf16(&(embla_product_bf16){.m = p.m,
-                                                           .n = p.n,
-                                                           .k = p.k,
-                                                           .a = a.numbers,
-                                                           .a_stride = a.stride,
-                                                           .b = b.numbers,
-                                                           .b_stride = b.stride,
-                                                           .out = p.out,
-                                                           .out_stride = p.out_stride,
-                                                           .form = p.form,
-                                                           .add = p.add,
-                                                           .space = o->space});
+    embla_product_bf16 half = {.m = p.m, .n = p.n, .k = p.k, .form = p.form, .add = p.add};
+    half.a = a.numbers, half.a_stride = a.stride;
+    half.b = b.numbers, half.b_stride = b.stride;
+    half.out = p.out, half.out_stride = p.out_stride;
+    half.space = o->space;
+    return embla_engine_product_bf16(&half);
 }
 
 /* Rows of a block processed at a time: all, or as many as are decoded at once. */
@@ -322,6 +317,13 @@ static embla_status forward(job *j, size_t block, const own *o)
     return EMBLA_OK;
 }
 
+static embla_status forward_blocks(void *call, size_t first, size_t end, size_t slot)
+{
+    job *j = call;
+    for (size_t b = first; b < end; b++) EMBLA_TRY(forward(j, b, &j->owns[slot]));
+    return EMBLA_OK;
+}
+
 /* ---- the loss of a token ---- */
 
 /* Whether the target has the highest logit, and no earlier token has the same. */
@@ -362,6 +364,13 @@ static void finish_token(job *j, size_t i)
     double short_of_one = expm1(-nll);
     double rest = short_of_one + (both - 1.0) * (short_of_one + 1.0) + smooth;
     t->at_target = (float)(j->weight * (rest - smooth / (double)j->rows));
+}
+
+static embla_status finish_tokens(void *call, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t i = first; i < end; i++) finish_token(call, i);
+    return EMBLA_OK;
 }
 
 /* ---- backward ---- */
@@ -422,15 +431,27 @@ static embla_status backward(job *j, size_t group, const own *o)
     return EMBLA_OK;
 }
 
-/* Adds the sums of all groups, in order. */
-static void add_groups(const job *j, size_t i)
+static embla_status backward_groups(void *call, size_t first, size_t end, size_t slot)
 {
-    float *restrict out = j->to.hidden + j->tokens[i].place * j->dim;
-    memcpy(out, j->sums + i * j->dim, j->dim * sizeof *out);
-    for (size_t g = 1; g < j->shape.groups; g++) {
-        const float *restrict more = j->sums + (g * j->shape.chunk + i) * j->dim;
-        for (size_t d = 0; d < j->dim; d++) out[d] += more[d];
+    job *j = call;
+    for (size_t g = first; g < end; g++) EMBLA_TRY(backward(j, g, &j->owns[slot]));
+    return EMBLA_OK;
+}
+
+/* Adds the sums of all groups, in order. */
+static embla_status add_groups(void *call, size_t first, size_t end, size_t slot)
+{
+    const job *j = call;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        float *restrict out = j->to.hidden + j->tokens[i].place * j->dim;
+        memcpy(out, j->sums + i * j->dim, j->dim * sizeof *out);
+        for (size_t g = 1; g < j->shape.groups; g++) {
+            const float *restrict more = j->sums + (g * j->shape.chunk + i) * j->dim;
+            for (size_t d = 0; d < j->dim; d++) out[d] += more[d];
+        }
     }
+    return EMBLA_OK;
 }
 
 /* ---- chunks ---- */
@@ -455,23 +476,10 @@ static void gather_tokens(job *j)
 
 static embla_status run_chunk(job *j)
 {
-#pragma omp parallel num_threads(j->team) if (j->team > 1)
-    {
-        const own *o = &j->owns[embla_threads_mine()];
-#pragma omp for schedule(dynamic, 1)
-        for (size_t b = 0; b < j->blocks; b++) {
-            if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, forward(j, b, o));
-        }
-#pragma omp for schedule(static)
-        for (size_t i = 0; i < j->here; i++) finish_token(j, i);
-#pragma omp for schedule(dynamic, 1)
-        for (size_t g = 0; g < (j->backward ? j->shape.groups : 0); g++) {
-            if (!embla_failure_any(&j->failure)) embla_failure_keep(&j->failure, backward(j, g, o));
-        }
-#pragma omp for schedule(static)
-        for (size_t i = 0; i < (j->to.hidden ? j->here : 0); i++) add_groups(j, i);
-    }
-    return embla_failure_say(&j->failure);
+    EMBLA_TRY(embla_share(j->threads, j->blocks, 1, forward_blocks, j));
+    EMBLA_TRY(embla_share(j->threads, j->here, 0, finish_tokens, j));
+    if (j->backward) EMBLA_TRY(embla_share(j->threads, j->shape.groups, 1, backward_groups, j));
+    return j->to.hidden ? embla_share(j->threads, j->here, 0, add_groups, j) : EMBLA_OK;
 }
 
 static embla_status run_chunks(job *j, float *each, embla_loss_report *report)
@@ -533,12 +541,12 @@ static embla_status prepare(const embla_head *head, job *j)
 }
 
 /* Threads for a chunk: a multiply-add counts as much as moving 1/5 byte. */
-static int team_of(const job *j)
+static int threads_of(const job *j)
 {
     double work = (double)embla_loss_least(j->shape.chunk, (size_t)j->counted) * (double)j->rows;
     work *= (double)j->dim / 5.0;
-    int team = embla_threads_for(j->options.threads, work < 1e15 ? (size_t)work : SIZE_MAX);
-    return (size_t)team > j->blocks ? (int)j->blocks : team;
+    int threads = embla_threads_for(j->options.threads, work < 1e15 ? (size_t)work : SIZE_MAX);
+    return (size_t)threads > j->blocks ? (int)j->blocks : threads;
 }
 
 embla_status embla_loss_run(const embla_head *head, const float *hidden, const int32_t *targets,
@@ -547,23 +555,24 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
                             embla_loss_report *report, const embla_loss_shape *shape,
                             embla_scratch *scratch)
 {
-    job j = {.hidden = hidden, .targets = targets, .count = count, .failure = EMBLA_NO_FAILURE};
+    job j = {.hidden = hidden, .targets = targets, .count = count};
     embla_loss_report said = {0};
     embla_scratch_use use = {0};
+    embla_status status = EMBLA_OK;
     if (options) j.options = *options;
     if (gradients) j.to = *gradients;
     EMBLA_TRY(prepare(head, &j));
     j.shape = shape ? *shape : embla_loss_shape_of(&j.head, j.bf16);
     j.blocks = (j.rows + j.shape.block - 1) / j.shape.block;
     j.shape.groups = embla_loss_least(j.shape.groups, j.blocks);
-    j.team = team_of(&j);
+    j.threads = threads_of(&j);
     if (j.counted > 0) { /* all checks come before the first write */
         EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* checks that there is an engine */
         EMBLA_TRY(allocate(&j, scratch, &use));
-        if (j.rounded) round_table(&j);
+        if (j.rounded) status = embla_share(j.threads, j.rows, 0, round_rows, &j);
     }
     for (size_t i = 0; each && i < count; i++) each[i] = 0.0f;
-    embla_status status = run_chunks(&j, each, &said);
+    if (status == EMBLA_OK) status = run_chunks(&j, each, &said);
     embla_scratch_end(&use);
     if (status != EMBLA_OK) return status;
     said.counted = j.counted;

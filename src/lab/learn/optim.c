@@ -21,6 +21,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "embla_learn.h"
@@ -139,18 +140,25 @@ static bool needs_master(const embla_table *t)
     return t->dtype != EMBLA_F32 || ((uintptr_t)t->writable | t->row_stride) % sizeof(float) != 0;
 }
 
+static embla_status decode_rows(void *job, size_t first, size_t end, size_t slot)
+{
+    const embla_optim *o = job;
+    const embla_table *t = o->table;
+    embla_decode_fn *decode = embla_dtype_decoder(t->dtype, embla_kernels_get()->isa);
+    (void)slot;
+    for (size_t row = first; row < end; row++)
+        decode(embla_table_at(t, (int64_t)row), t->dim, t->scale, EMBLA_WRITE_PLAIN,
+               o->master + row * t->dim);
+    return EMBLA_OK;
+}
+
 static embla_status add_master(embla_optim *o)
 {
     const embla_table *t = o->table;
-    embla_decode_fn *decode = embla_dtype_decoder(t->dtype, embla_kernels_get()->isa);
     EMBLA_TRY(embla_table_check_file(t));
     EMBLA_TRY(add_state(o, "master", t->dim, &o->master));
     int threads = embla_threads_for(o->threads, o->states[o->state_count - 1].bytes);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < t->rows; row++)
-        decode(embla_table_at(t, row), t->dim, t->scale, EMBLA_WRITE_PLAIN,
-               o->master + (size_t)row * t->dim);
+    EMBLA_TRY(embla_share(threads, (size_t)t->rows, 0, decode_rows, o));
     return embla_table_check_file(t);
 }
 
@@ -308,12 +316,18 @@ typedef struct {
     embla_steps loops;
     embla_encode_fn *encode;    /* encoder of the table, if there is a master */
     const embla_moment *moment; /* numbers of the step; NULL means that rows only catch up */
+    const float *gradients;     /* of all rows, or of those in the list; NULL means none */
+    int64_t tile;               /* rows of one piece of work, if all rows are updated */
+    const int64_t *rows;        /* a list of `count` rows */
+    size_t count;
+    uint64_t owners; /* of rows that may be listed many times */
 } work;
 
-static work work_of(const embla_optim *o, const embla_moment *moment)
+static work work_of(const embla_optim *o, const embla_moment *moment, const float *gradients)
 {
     embla_isa isa = embla_kernels_get()->isa;
-    work k = {.o = o, .moment = moment, .loops = embla_steps_of(o->rule.kind, isa)};
+    work k = {.o = o, .moment = moment, .gradients = gradients};
+    k.loops = embla_steps_of(o->rule.kind, isa);
     if (o->master) k.encode = embla_dtype_encoder(o->table->dtype, isa);
     return k;
 }
@@ -372,12 +386,12 @@ static void do_row(const work *k, int64_t row, embla_numbers *x)
 /* ---- all rows ---- */
 
 /* Rows that are contiguous in all arrays are updated as one long row. */
-static void do_rows(const work *k, int64_t row, int64_t rows, const float *gradient)
+static void do_rows(const work *k, int64_t row, int64_t rows)
 {
     const embla_optim *o = k->o;
     size_t at = (size_t)row * o->table->dim, all = (size_t)o->table->rows * o->table->dim;
     embla_numbers x = numbers_of(o, row, rows);
-    x.g = gradient + at;
+    x.g = k->gradients + at;
     if (all - at >= x.n + AHEAD) {
         x.next_w = x.w + AHEAD;
         x.next_a = x.a ? x.a + AHEAD : NULL;
@@ -394,7 +408,7 @@ static bool side_by_side(const embla_optim *o)
            !any_behind(o);
 }
 
-static void do_tile(const work *k, int64_t first, int64_t end, const float *gradient)
+static void do_tile(const work *k, int64_t first, int64_t end)
 {
     const embla_optim *o = k->o;
     bool joined = side_by_side(o);
@@ -406,11 +420,11 @@ static void do_tile(const work *k, int64_t first, int64_t end, const float *grad
         }
         if (joined) {
             while (stop < end && !embla_frozen_has(&o->frozen, stop)) stop++;
-            do_rows(k, row, stop - row, gradient);
+            do_rows(k, row, stop - row);
         } else {
             embla_numbers x = numbers_of(o, row, 1);
-            if (gradient) x.g = gradient + (size_t)row * o->table->dim;
-            if (gradient && stop < end) fetch_row(o, stop, x.g + o->table->dim, &x);
+            if (k->gradients) x.g = k->gradients + (size_t)row * o->table->dim;
+            if (k->gradients && stop < end) fetch_row(o, stop, x.g + o->table->dim, &x);
             do_row(k, row, &x);
         }
         row = stop;
@@ -425,55 +439,60 @@ static size_t bytes_of(const embla_optim *o, uint64_t numbers)
     return embla_mul_ok(numbers, streams * sizeof(float), &bytes) ? (size_t)bytes : SIZE_MAX;
 }
 
-static void do_all(const work *k, const float *gradient)
+static embla_status do_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    const work *k = job;
+    int64_t rows = k->o->table->rows;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        int64_t from = (int64_t)i * k->tile, stop = from + k->tile;
+        do_tile(k, from, stop < rows ? stop : rows);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status do_all(work *k)
 {
     const embla_optim *o = k->o;
     int64_t rows = o->table->rows, dim = (int64_t)o->table->dim;
-    int64_t tile = dim < TILE ? TILE / dim : 1, tiles = (rows + tile - 1) / tile;
     int threads = embla_threads_for(o->threads, bytes_of(o, (uint64_t)rows * (uint64_t)dim));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < tiles; i++) {
-        int64_t end = (i + 1) * tile;
-        do_tile(k, i * tile, end < rows ? end : rows, gradient);
-    }
+    k->tile = dim < TILE ? TILE / dim : 1;
+    return embla_share(threads, (size_t)((rows + k->tile - 1) / k->tile), 1, do_tiles, k);
 }
 
+/* A loop fails only when all its rows are done. So its step counts in any case. */
 embla_status embla_optim_step(embla_optim *optim, double rate, const float *gradient)
 {
     embla_moment moment;
     EMBLA_NEED(optim);
     EMBLA_NEED(gradient);
     EMBLA_TRY(next_moment(optim, rate, &moment));
-    work k = work_of(optim, &moment);
-    do_all(&k, gradient);
+    work k = work_of(optim, &moment, gradient);
+    embla_status status = do_all(&k);
     optim->steps++;
     forget(optim);
-    return EMBLA_OK;
+    return status;
 }
 
 /* ---- some rows ---- */
 
-typedef struct {
-    const int64_t *rows;
-    size_t count;
-    const float *gradients;
-} named_rows;
-
 /* Updates rows first .. end-1 of the list. The row after them is prefetched too, because it usually
  * belongs to this thread. */
-static void do_some(const work *k, const named_rows *named, size_t first, size_t end)
+static embla_status do_some(void *job, size_t first, size_t end, size_t slot)
 {
+    const work *k = job;
     const embla_optim *o = k->o;
     size_t dim = o->table->dim;
+    (void)slot;
     for (size_t i = first; i < end; i++) {
-        int64_t row = named->rows[i];
+        int64_t row = k->rows[i];
         if (embla_frozen_has(&o->frozen, row)) continue;
         embla_numbers x = numbers_of(o, row, 1);
-        x.g = named->gradients + i * dim;
-        if (i + 1 < named->count) fetch_row(o, named->rows[i + 1], x.g + dim, &x);
+        x.g = k->gradients + i * dim;
+        if (i + 1 < k->count) fetch_row(o, k->rows[i + 1], x.g + dim, &x);
         do_row(k, row, &x);
     }
+    return EMBLA_OK;
 }
 
 /* Rows of one piece of work: many, so that few rows come without a prefetch; but several pieces for
@@ -495,34 +514,32 @@ embla_status embla_optim_step_rows(embla_optim *optim, double rate, const int64_
     EMBLA_NEED_MANY(gradients, count);
     EMBLA_TRY(embla_table_check_ascending(optim->table, rows, count));
     EMBLA_TRY(make_room(optim));
-    work k = work_of(optim, &moment);
-    const named_rows named = {rows, count, gradients};
+    work k = work_of(optim, &moment, gradients);
+    k.rows = rows;
+    k.count = count;
     int threads =
         embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
-    size_t share = share_of(optim, count, threads);
-    int64_t shares = (int64_t)((count + share - 1) / share);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < shares; i++) {
-        size_t first = (size_t)i * share;
-        do_some(&k, &named, first, count - first < share ? count : first + share);
-    }
+    embla_status status = embla_share(threads, count, share_of(optim, count, threads), do_some, &k);
     if (optim->reached) optim->history[optim->steps - optim->forgotten] = moment;
     optim->steps++;
-    return EMBLA_OK;
+    return status;
 }
 
 /* ---- catching up ---- */
 
-/* A row may be listed many times: one thread owns each row. */
-static void catch_up_owned(const work *k, const int64_t *rows, size_t count, uint64_t mine,
-                           uint64_t owners)
+/* A row may be listed many times: it has one owner. */
+static embla_status catch_up_owned(void *job, size_t first, size_t end, size_t slot)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t mixed = (uint64_t)rows[i] * EMBLA_GOLDEN;
-        if ((mixed >> 40) % owners != mine || embla_frozen_has(&k->o->frozen, rows[i])) continue;
-        embla_numbers x = numbers_of(k->o, rows[i], 1);
-        do_row(k, rows[i], &x);
+    const work *k = job;
+    (void)slot;
+    for (size_t i = 0; i < k->count; i++) {
+        int64_t row = k->rows[i];
+        uint64_t owner = ((uint64_t)row * EMBLA_GOLDEN >> 40) % k->owners;
+        if (owner < first || owner >= end || embla_frozen_has(&k->o->frozen, row)) continue;
+        embla_numbers x = numbers_of(k->o, row, 1);
+        do_row(k, row, &x);
     }
+    return EMBLA_OK;
 }
 
 embla_status embla_optim_catch_up(embla_optim *optim, const int64_t *rows, size_t count)
@@ -530,18 +547,18 @@ embla_status embla_optim_catch_up(embla_optim *optim, const int64_t *rows, size_
     EMBLA_NEED(optim);
     if (rows) EMBLA_TRY(embla_table_check_rows(optim->table, rows, count));
     if (!any_behind(optim)) return EMBLA_OK;
-    work k = work_of(optim, NULL);
+    work k = work_of(optim, NULL, NULL);
     if (!rows) {
-        do_all(&k, NULL);
+        embla_status status = do_all(&k);
         forget(optim);
-        return EMBLA_OK;
+        return status;
     }
     int threads =
         embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, 1)
-    for (int64_t i = 0; i < threads; i++)
-        catch_up_owned(&k, rows, count, (uint64_t)i, (uint64_t)threads);
-    return EMBLA_OK;
+    k.rows = rows;
+    k.count = count;
+    k.owners = (uint64_t)threads;
+    return embla_share(threads, (size_t)threads, 0, catch_up_owned, &k);
 }
 
 /* ---- states ---- */

@@ -19,6 +19,7 @@
 #include "base/layout.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "learn/head.h"
@@ -151,13 +152,19 @@ typedef struct {
     size_t chunk;
 } call;
 
-static void round_bf16(const call *c, float *x, size_t n)
+static embla_status round_numbers(void *job, size_t first, size_t end, size_t slot)
 {
-    if (!c->bf16) return;
-    int team = embla_threads_for(c->options.threads, n * sizeof(float));
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < n; i++) x[i] = embla_f32_from_bf16(embla_bf16_from_f32(x[i]));
+    float *x = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) x[i] = embla_f32_from_bf16(embla_bf16_from_f32(x[i]));
+    return EMBLA_OK;
+}
+
+static embla_status round_bf16(const call *c, float *x, size_t n)
+{
+    if (!c->bf16) return EMBLA_OK;
+    return embla_share(embla_threads_for(c->options.threads, n * sizeof(float)), n, 0,
+                       round_numbers, x);
 }
 
 /* The index of token among the sampled ones, or distinct if it is not there. */
@@ -220,22 +227,37 @@ static void finish_token(const call *c, size_t k, size_t i)
     back_to_sums(c, &plain, 1, &c->dots[i]);
 }
 
+/* A chunk begins with this token. */
+typedef struct {
+    const call *call;
+    size_t first;
+} chunk_job;
+
+static embla_status finish_tokens(void *job, size_t first, size_t end, size_t slot)
+{
+    const chunk_job *h = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) finish_token(h->call, h->first + i, i);
+    return EMBLA_OK;
+}
+
 /* Stores the gradients of a chunk: those of vectors for the caller, those of the targets' rows for
  * scatter. */
-static void store_gradients(const call *c, size_t first, size_t count)
+static embla_status store_gradients(void *job, size_t first, size_t end, size_t slot)
 {
     const embla_kernels *kernels = embla_kernels_get();
+    const chunk_job *h = job;
+    const call *c = h->call;
     size_t dim = c->dim;
-    int team = embla_threads_for(c->options.threads, count * dim * 4 * sizeof(float));
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < count; i++) {
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
         if (c->hidden_gradient)
             kernels->scale_add(c->y + i * dim, c->dots[i], c->dx + i * dim, dim,
-                               c->hidden_gradient + c->at[first + i] * dim);
+                               c->hidden_gradient + c->at[h->first + i] * dim);
         if (c->table_gradient)
-            kernels->scale(c->x + i * dim, c->dots[i], dim, c->pairs + (first + i) * dim);
+            kernels->scale(c->x + i * dim, c->dots[i], dim, c->pairs + (h->first + i) * dim);
     }
+    return EMBLA_OK;
 }
 
 static embla_status run_chunk(const call *c, size_t first, size_t count)
@@ -249,23 +271,22 @@ static embla_status run_chunk(const call *c, size_t first, size_t count)
                          .parts = c->hidden_gradient ? c->parts : NULL,
                          .threads = c->options.threads};
     embla_lookup_options lookup = {.threads = c->options.threads};
+    const chunk_job here = {.call = c, .first = first};
     size_t dim = c->dim, n = c->distinct;
     for (size_t i = 0; i < count; i++)
         memcpy(c->x + i * dim, c->hidden + c->at[first + i] * dim, dim * sizeof(float));
     EMBLA_TRY(embla_lookup_rows(c->head.table, c->tokens + first, count, &lookup, c->y));
-    round_bf16(c, c->x, count * dim);
-    round_bf16(c, c->y, count * dim);
+    EMBLA_TRY(round_bf16(c, c->x, count * dim));
+    EMBLA_TRY(round_bf16(c, c->y, count * dim));
     EMBLA_TRY(embla_lanes_forward(&lanes, c->x, count));
-    int team = embla_threads_for(c->options.threads, count * n * sizeof(float));
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < count; i++) finish_token(c, first + i, i);
+    int threads = embla_threads_for(c->options.threads, count * n * sizeof(float));
+    EMBLA_TRY(embla_share(threads, count, 0, finish_tokens, &here));
     if (!c->hidden_gradient && !c->table_gradient) return EMBLA_OK;
-    round_bf16(c, c->logits, count * n);
-    round_bf16(c, c->dots, count);
+    EMBLA_TRY(round_bf16(c, c->logits, count * n));
+    EMBLA_TRY(round_bf16(c, c->dots, count));
     EMBLA_TRY(embla_lanes_backward(&lanes, c->x, count, c->dx));
-    store_gradients(c, first, count);
-    return EMBLA_OK;
+    threads = embla_threads_for(c->options.threads, count * dim * 4 * sizeof(float));
+    return embla_share(threads, count, 0, store_gradients, &here);
 }
 
 /* Samples tokens, keeps each once, ascending, with the log of its Q. */
@@ -359,7 +380,7 @@ static embla_status run(call *c, embla_scatter *scatter, embla_sampled_gradients
     embla_lookup_options lookup = {.threads = c->options.threads};
     embla_scatter_options options = {.threads = c->options.threads};
     EMBLA_TRY(embla_lookup_rows(c->head.table, c->drawn, c->distinct, &lookup, c->rows));
-    round_bf16(c, c->rows, c->distinct * c->dim);
+    EMBLA_TRY(round_bf16(c, c->rows, c->distinct * c->dim));
     for (size_t first = 0; first < c->counted; first += c->chunk) {
         size_t left = c->counted - first;
         EMBLA_TRY(run_chunk(c, first, left < c->chunk ? left : c->chunk));

@@ -268,9 +268,8 @@ embla_status embla_scatter_sum(const embla_scatter *scatter, const float *gradie
     EMBLA_TRY(check_sum(scatter, dim, 0));
     EMBLA_NEED_MANY(gradients, scatter->tokens);
     EMBLA_NEED_MANY(out, scatter->count);
-    embla_scatter_run(
+    return embla_scatter_run(
         &(embla_scatter_job){.plan = scatter, .gradients = gradients, .dim = dim, .out = out});
-    return EMBLA_OK;
 }
 
 embla_status embla_scatter_add(const embla_scatter *scatter, const float *gradients, size_t dim,
@@ -280,7 +279,6 @@ embla_status embla_scatter_add(const embla_scatter *scatter, const float *gradie
     EMBLA_TRY(check_sum(scatter, dim, (uint64_t)scatter->table_rows));
     EMBLA_NEED_MANY(gradients, scatter->tokens);
     EMBLA_NEED_MANY(dense, scatter->count);
-    embla_scatter_run(&(embla_scatter_job){
+    return embla_scatter_run(&(embla_scatter_job){
         .plan = scatter, .gradients = gradients, .dim = dim, .out = dense, .dense = true});
-    return EMBLA_OK;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/kernels.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 
 enum {
@@ -335,6 +336,7 @@ typedef struct {
     const loops *loops;
     embla_write_mode mode;
     bool fetch;        /* vectors come from memory, and rows are not longer than COLUMNS */
+    size_t share;      /* cost of one piece of work (row_at_cost) */
     size_t heavy;      /* rows with more vectors than this are divided by columns */
     size_t part_width; /* columns of one of the sums for a norm: whole units */
 } call;
@@ -506,21 +508,34 @@ static void run_part(const call *shared, size_t u, size_t first, size_t end, dou
     if (c.mode == EMBLA_WRITE_STREAM) embla_kernels_get()->fence();
 }
 
-/* A heavy row: each thread computes some of its columns. */
-static void run_heavy(const call *c, size_t u, int threads)
+/* A heavy row: each thread computes some of its columns, which are whole widths. */
+typedef struct {
+    const call *call;
+    size_t u;
+    bool squares; /* they are summed in parts; otherwise the row is written */
+    double factor, parts[PARTS];
+} heavy_row;
+
+static embla_status run_widths(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t dim = c->job.dim, widths = (dim - 1) / c->part_width + 1;
-    int64_t shares = (int64_t)widths < threads ? (int64_t)widths : threads;
-    double parts[PARTS] = {0}, factor = 1.0;
-    for (int pass = c->job.plan->max_norm > 0.0 ? 0 : 1; pass < 2; pass++) {
-        if (pass == 1 && c->job.plan->max_norm > 0.0) factor = norm_factor(c, parts);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-        for (int64_t s = 0; s < shares; s++) {
-            size_t first = widths * (size_t)s / (size_t)shares * c->part_width;
-            size_t end = widths * (size_t)(s + 1) / (size_t)shares * c->part_width;
-            run_part(c, u, first, end < dim ? end : dim, factor, pass == 0 ? parts : NULL);
-        }
+    heavy_row *h = job;
+    size_t dim = h->call->job.dim, width = h->call->part_width, stop = end * width;
+    (void)slot;
+    run_part(h->call, h->u, first * width, stop < dim ? stop : dim, h->factor,
+             h->squares ? h->parts : NULL);
+    return EMBLA_OK;
+}
+
+static embla_status run_heavy(const call *c, size_t u, int threads)
+{
+    size_t widths = (c->job.dim - 1) / c->part_width + 1;
+    heavy_row h = {.call = c, .u = u, .squares = c->job.plan->max_norm > 0.0, .factor = 1.0};
+    if (h.squares) {
+        EMBLA_TRY(embla_share(threads, widths, 0, run_widths, &h));
+        h.factor = norm_factor(c, h.parts);
+        h.squares = false;
     }
+    return embla_share(threads, widths, 0, run_widths, &h);
 }
 
 /* The first row at or beyond cost `at`, where each vector costs one and each row one more (for
@@ -538,6 +553,18 @@ static size_t row_at_cost(const embla_scatter *plan, size_t at)
     return low;
 }
 
+static embla_status run_shares(void *job, size_t first, size_t end, size_t slot)
+{
+    const call *c = job;
+    (void)slot;
+    for (size_t s = first; s < end; s++) {
+        size_t from = row_at_cost(c->job.plan, s * c->share);
+        size_t to = row_at_cost(c->job.plan, (s + 1) * c->share);
+        if (from < to) run_rows(c, from, to);
+    }
+    return EMBLA_OK;
+}
+
 static embla_write_mode choose_store(const embla_scatter_job *job)
 {
     size_t row_bytes = job->dim * sizeof(float);
@@ -546,29 +573,27 @@ static embla_write_mode choose_store(const embla_scatter_job *job)
     return embla_kernels_write_mode(job->plan->count * row_bytes, whole_lines);
 }
 
-void embla_scatter_run(const embla_scatter_job *job)
+embla_status embla_scatter_run(const embla_scatter_job *job)
 {
     const embla_scatter *plan = job->plan;
     size_t vectors = plan->starts[plan->count], work = vectors + plan->count;
     size_t row_bytes = job->dim * sizeof(float);
     call c = {.job = *job, .heavy = SIZE_MAX};
-    if (plan->count == 0) return;
+    if (plan->count == 0) return EMBLA_OK;
     c.loops = EMBLA_PICK(loops_of);
     c.mode = choose_store(job);
     c.fetch = job->dim <= COLUMNS && plan->tokens * row_bytes > EMBLA_SMALL_TABLE;
     c.part_width = ((job->dim - 1) / (UNIT * PARTS) + 1) * UNIT;
     int threads = embla_threads_for(plan->threads, vectors * row_bytes);
-    if (threads == 1) { /* a parallel region, even of one thread, costs more than a row */
+    if (threads == 1) {
         run_rows(&c, 0, plan->count);
-        return;
+        return EMBLA_OK;
     }
-    size_t shares = (size_t)threads * SHARES, share = work / shares + 1;
-    c.heavy = share > SHARE_LEAST ? share : SHARE_LEAST;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (size_t s = 0; s < shares; s++) {
-        size_t first = row_at_cost(plan, s * share), end = row_at_cost(plan, (s + 1) * share);
-        if (first < end) run_rows(&c, first, end);
-    }
+    size_t shares = (size_t)threads * SHARES;
+    c.share = work / shares + 1;
+    c.heavy = c.share > SHARE_LEAST ? c.share : SHARE_LEAST;
+    EMBLA_TRY(embla_share(threads, shares, 1, run_shares, &c));
     for (size_t u = 0; u < plan->count; u++)
-        if (is_heavy(&c, u)) run_heavy(&c, u, threads);
+        if (is_heavy(&c, u)) EMBLA_TRY(run_heavy(&c, u, threads));
+    return EMBLA_OK;
 }

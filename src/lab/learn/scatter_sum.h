@@ -41,7 +41,7 @@ typedef struct {
 EMBLA_CHECKED embla_status embla_scatter_add(const embla_scatter *scatter, const float *gradients,
                                              size_t dim, float *dense);
 
-/* All arguments have been checked; cannot fail. */
-void embla_scatter_run(const embla_scatter_job *job);
+/* All arguments have been checked. */
+EMBLA_CHECKED embla_status embla_scatter_run(const embla_scatter_job *job);
 
 #endif

@@ -14,7 +14,7 @@ enum { BITS = EMBLA_SIEVE_BITS };
 static void tally_logits(void *context, const embla_logits *logits)
 {
     const embla_sieve *s = context;
-    uint64_t *counts = s->tallies + (size_t)logits->thread * 2 * EMBLA_SIEVE_BUCKETS;
+    uint64_t *counts = s->tallies + logits->slot * 2 * EMBLA_SIEVE_BUCKETS;
     uint64_t *masses = counts + EMBLA_SIEVE_BUCKETS;
     int64_t ties = 0;
     for (size_t i = 0; i < logits->n; i++) {

@@ -13,6 +13,7 @@
 #include "base/kernels.h"
 #include "base/math.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "map/graph.h"
@@ -99,6 +100,19 @@ static void move_point(const descent *d, const phase *p, int32_t point)
     for (size_t i = 0; i < 2; i++) d->next[at + i] = d->xy[at + i] + d->move[at + i];
 }
 
+typedef struct {
+    const descent *descent;
+    phase phase;
+} moving;
+
+static embla_status move_points(void *job, size_t first, size_t end, size_t slot)
+{
+    const moving *m = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) move_point(m->descent, &m->phase, (int32_t)i);
+    return EMBLA_OK;
+}
+
 /* The forces are those of t-SNE times the number of points over the exaggeration: so the rate of
  * the descent is 1 for any number of points. */
 static embla_status step(descent *d, float exaggeration)
@@ -106,12 +120,10 @@ static embla_status step(descent *d, float exaggeration)
     int32_t count = d->ties->count;
     EMBLA_TRY(embla_repel_run(d->repel, d->xy, d->field, d->force));
     double sum = embla_sum_row_f32(d->field, (size_t)count);
-    phase p = {.momentum = exaggeration > 1.0f ? 0.5f : 0.8f};
-    if (sum > 0.0) p.repulsion = (float)((double)count / ((double)exaggeration * sum));
-    int team = embla_threads_for(d->threads, (size_t)d->ties->start[count] * 32);
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(dynamic, 256)
-    for (int32_t i = 0; i < count; i++) move_point(d, &p, i);
+    moving m = {.descent = d, .phase.momentum = exaggeration > 1.0f ? 0.5f : 0.8f};
+    if (sum > 0.0) m.phase.repulsion = (float)((double)count / ((double)exaggeration * sum));
+    int threads = embla_threads_for(d->threads, (size_t)d->ties->start[count] * 32);
+    EMBLA_TRY(embla_share(threads, (size_t)count, 256, move_points, &m));
     float *swap = d->xy;
     d->xy = d->next;
     d->next = swap;

@@ -9,6 +9,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "engine/engine.h"
@@ -22,6 +23,7 @@ typedef struct {
     embla_decode_fn *decode;
     const double *axis[2]; /* of norm 1; NULL means that there is none */
     double middle[2];      /* projections of the mean on them */
+    float *xy;             /* two numbers for each row */
 } projection;
 
 /* Chooses the sign that makes the largest component positive; the first one if several are equal.
@@ -54,8 +56,9 @@ static float float_of(double x)
     return (float)x;
 }
 
-static void project(const projection *on, int64_t row, float xy[2])
+static void project(const projection *on, int64_t row)
 {
+    float *xy = on->xy + 2 * row;
     float space[EMBLA_PIECE];
     double sums[2] = {0, 0};
     size_t dim = on->gram->dim;
@@ -70,17 +73,21 @@ static void project(const projection *on, int64_t row, float xy[2])
     for (size_t a = 0; a < 2; a++) xy[a] = finite ? float_of(sums[a] - on->middle[a]) : NAN;
 }
 
-static void project_all(projection *on, int threads, float *xy)
+static embla_status project_rows(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t rows = on->table->rows;
-    size_t dim = on->gram->dim;
+    (void)slot;
+    for (size_t row = first; row < end; row++) project(job, (int64_t)row);
+    return EMBLA_OK;
+}
+
+static embla_status project_all(projection *on, int threads)
+{
+    size_t dim = on->gram->dim, rows = (size_t)on->table->rows;
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < dim && on->axis[a]; i++)
             on->middle[a] += on->gram->mean[i] * on->axis[a][i];
-    int team = embla_threads_for(threads, (size_t)rows * on->table->row_bytes);
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (int64_t row = 0; row < rows; row++) project(on, row, xy + 2 * row);
+    return embla_share(embla_threads_for(threads, rows * on->table->row_bytes), rows, 0,
+                       project_rows, on);
 }
 
 /* The share of all variance. The sum of all eigenvalues may be below zero by rounding. */
@@ -99,7 +106,7 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
     size_t dim = gram->dim, vectors = dim < 2 ? dim : 2;
     double *values = space, *axes = space + dim;
     EMBLA_TRY(embla_engine_eigen(gram->matrix, dim, vectors, values, axes));
-    projection on = {.table = table, .gram = gram, .whole = whole};
+    projection on = {.table = table, .gram = gram, .whole = whole, .xy = xy};
     on.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
     for (size_t a = 0; a < vectors; a++) {
         double *axis = axes + (vectors - 1 - a) * dim;
@@ -107,7 +114,7 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
         /* a variance that is only rounding error has no direction */
         if (values[dim - 1 - a] > gram->noise) on.axis[a] = axis;
     }
-    project_all(&on, threads, xy);
+    EMBLA_TRY(project_all(&on, threads));
     EMBLA_TRY(embla_table_check_file(table));
     *report = (embla_plane_report){.rows = table->rows};
     for (int64_t row = 0; row < table->rows; row++) report->nonfinite += isnan(xy[2 * row]);

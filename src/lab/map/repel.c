@@ -18,6 +18,7 @@
 
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "map/hartley.h"
 
@@ -45,18 +46,37 @@ struct embla_repel {
     float *grid;             /* nodes x nodes: first points, later the field */
     float *half;             /* nodes x size: grid transformed along one axis, transposed */
     float *kernel;           /* (nodes + 1) x size: the kernel's transform */
-    float *turns, *columns;  /* size; size x WIDE for each thread */
+    float *turns, *columns;  /* size; size x WIDE for each slot */
     uint32_t *places;        /* size: embla_hartley_place of each row */
     float own[REACH][REACH]; /* field of a node at nodes that are 0 to 3 away on each axis */
-    int team;
+    int grid_threads;        /* which have columns */
     size_t grid_bytes;
 };
 
 /* ---- transforms ---- */
 
-static float *my_columns(const embla_repel *r)
+/* Transforms the columns or rows from number `at` on, WIDE of them. columns is space for them. */
+typedef void transform_fn(const embla_repel *r, size_t at, float *columns);
+
+typedef struct {
+    const embla_repel *repel;
+    transform_fn *transform;
+} transforming;
+
+static embla_status transform_some(void *job, size_t first, size_t end, size_t slot)
 {
-    return r->columns + (size_t)embla_threads_mine() * 2 * r->nodes * WIDE;
+    const transforming *t = job;
+    const embla_repel *r = t->repel;
+    float *columns = r->columns + slot * 2 * r->nodes * WIDE;
+    for (size_t i = first; i < end; i++) t->transform(r, i * WIDE, columns);
+    return EMBLA_OK;
+}
+
+/* For the numbers 0, WIDE, 2 * WIDE .. up to `last`. */
+static embla_status transform_all(const embla_repel *r, transform_fn *transform, size_t last)
+{
+    const transforming t = {r, transform};
+    return embla_share(r->grid_threads, last / WIDE + 1, 0, transform_some, &t);
 }
 
 /* Where row `at` of the input of a transform is put. */
@@ -79,10 +99,9 @@ static void put_zeros(const embla_repel *r, float *columns, size_t at)
 }
 
 /* Transforms 16 columns of the grid along y, and writes them as rows of half. */
-static void transform_y(const embla_repel *r, size_t x)
+static void transform_y(const embla_repel *r, size_t x, float *columns)
 {
     size_t nodes = r->nodes, size = 2 * nodes;
-    float *columns = my_columns(r);
     for (size_t y = 0; y < nodes; y++) put_row(r, columns, y, r->grid + y * nodes + x, 1);
     for (size_t y = nodes; y < size; y++) put_zeros(r, columns, y);
     embla_hartley(columns, size, r->turns);
@@ -92,10 +111,10 @@ static void transform_y(const embla_repel *r, size_t x)
 
 /* Transforms 16 columns of half along x, multiplies them with the kernel, and transforms back. The
  * places of the second transform exchange pairs of rows. */
-static void multiply(const embla_repel *r, size_t v)
+static void multiply(const embla_repel *r, size_t v, float *columns)
 {
     size_t nodes = r->nodes, size = 2 * nodes;
-    float *columns = my_columns(r), swap[WIDE];
+    float swap[WIDE];
     for (size_t x = 0; x < nodes; x++) put_row(r, columns, x, r->half + x * size + v, 1);
     for (size_t x = nodes; x < size; x++) put_zeros(r, columns, x);
     embla_hartley(columns, size, r->turns);
@@ -116,28 +135,20 @@ static void multiply(const embla_repel *r, size_t v)
 }
 
 /* Transforms 16 rows of half back along y, and writes them as columns of the grid. */
-static void transform_back(const embla_repel *r, size_t x)
+static void transform_back(const embla_repel *r, size_t x, float *columns)
 {
     size_t nodes = r->nodes, size = 2 * nodes;
-    float *columns = my_columns(r);
     for (size_t v = 0; v < size; v++) put_row(r, columns, v, r->half + x * size + v, size);
     embla_hartley(columns, size, r->turns);
     for (size_t y = 0; y < nodes; y++)
         memcpy(r->grid + y * nodes + x, columns + y * WIDE, WIDE * sizeof *columns);
 }
 
-static void convolve(const embla_repel *r)
+static embla_status convolve(const embla_repel *r)
 {
-    size_t nodes = r->nodes;
-#pragma omp parallel num_threads(r->team) if (r->team > 1)
-    {
-#pragma omp for schedule(static)
-        for (size_t x = 0; x < nodes; x += WIDE) transform_y(r, x);
-#pragma omp for schedule(static)
-        for (size_t v = 0; v < 2 * nodes; v += WIDE) multiply(r, v);
-#pragma omp for schedule(static)
-        for (size_t x = 0; x < nodes; x += WIDE) transform_back(r, x);
-    }
+    EMBLA_TRY(transform_all(r, transform_y, r->nodes - 1));
+    EMBLA_TRY(transform_all(r, multiply, 2 * r->nodes - 1));
+    return transform_all(r, transform_back, r->nodes - 1);
 }
 
 /* ---- the kernel ---- */
@@ -161,10 +172,9 @@ static float sharpen(const embla_repel *r, size_t u)
 }
 
 /* The kernel along y, for the columns x to x + 15 up to `nodes`, as rows of kernel. */
-static void kernel_y(const embla_repel *r, size_t x)
+static void kernel_y(const embla_repel *r, size_t x, float *columns)
 {
     size_t size = 2 * r->nodes, n = r->nodes + 1 - x < WIDE ? r->nodes + 1 - x : WIDE;
-    float *columns = my_columns(r);
     for (size_t y = 0; y < size; y++) {
         float *row = place_of(r, columns, y);
         for (size_t i = 0; i < WIDE; i++) row[i] = kernel_at(r, x + i, y);
@@ -176,10 +186,10 @@ static void kernel_y(const embla_repel *r, size_t x)
 
 /* The kernel along x. It is even, so half of it is known from the other half. The factor of both
  * transforms, size^2, is divided out here. */
-static void kernel_x(const embla_repel *r, size_t v)
+static void kernel_x(const embla_repel *r, size_t v, float *columns)
 {
     size_t nodes = r->nodes, size = 2 * nodes;
-    float *columns = my_columns(r), scale = 1.0f / ((float)size * (float)size);
+    float scale = 1.0f / ((float)size * (float)size);
     for (size_t x = 0; x < size; x++)
         put_row(r, columns, x, r->kernel + (x <= nodes ? x : size - x) * size + v, 1);
     embla_hartley(columns, size, r->turns);
@@ -189,24 +199,20 @@ static void kernel_x(const embla_repel *r, size_t v)
                 columns[u * WIDE + i] * (scale * sharpen(r, u) * sharpen(r, v + i));
 }
 
-static void make_kernel(embla_repel *r)
+static embla_status make_kernel(embla_repel *r)
 {
     size_t nodes = r->nodes;
     embla_hartley_turns(2 * nodes, r->turns);
     for (size_t i = 0; i < 2 * nodes; i++)
         r->places[i] = (uint32_t)embla_hartley_place(i, 2 * nodes);
-#pragma omp parallel num_threads(r->team) if (r->team > 1)
-    {
-#pragma omp for schedule(static)
-        for (size_t x = 0; x <= nodes; x += WIDE) kernel_y(r, x);
-#pragma omp for schedule(static)
-        for (size_t v = 0; v < 2 * nodes; v += WIDE) kernel_x(r, v);
-    }
+    EMBLA_TRY(transform_all(r, kernel_y, nodes));
+    EMBLA_TRY(transform_all(r, kernel_x, 2 * nodes - 1));
     memset(r->grid, 0, nodes * nodes * sizeof *r->grid);
     r->grid[REACH * nodes + REACH] = 1.0f;
-    convolve(r);
+    EMBLA_TRY(convolve(r));
     for (size_t y = 0; y < REACH; y++)
         for (size_t x = 0; x < REACH; x++) r->own[y][x] = r->grid[(REACH + y) * nodes + REACH + x];
+    return EMBLA_OK;
 }
 
 /* ---- points and nodes ---- */
@@ -347,9 +353,9 @@ static embla_status new_grid(embla_repel *r, size_t nodes, float spacing)
     size_t size = 2 * nodes;
     void *memory;
     free_grid(r);
-    r->team = embla_threads_for(r->threads, 16 * size * size);
+    r->grid_threads = embla_threads_for(r->threads, 16 * size * size);
     size_t numbers = nodes * nodes + nodes * size + (nodes + 1) * size + 2 * size +
-                     (size_t)r->team * size * WIDE;
+                     (size_t)r->grid_threads * size * WIDE;
     r->grid_bytes = numbers * sizeof(float);
     EMBLA_TRY(embla_mem_new(r->grid_bytes, "the grid of a layout", &memory));
     r->nodes = nodes;
@@ -360,8 +366,9 @@ static embla_status new_grid(embla_repel *r, size_t nodes, float spacing)
     r->turns = r->kernel + (nodes + 1) * size;
     r->places = (uint32_t *)(void *)(r->turns + size);
     r->columns = r->turns + 2 * size;
-    make_kernel(r);
-    return EMBLA_OK;
+    embla_status status = make_kernel(r);
+    if (status != EMBLA_OK) free_grid(r);
+    return status;
 }
 
 /* Makes the grid large enough. Points that are extremely far apart get a coarser one. */
@@ -399,6 +406,29 @@ void embla_repel_free(embla_repel *repel)
     embla_mem_free(repel, repel->bytes);
 }
 
+/* ---- all points ---- */
+
+static embla_status spread_rows(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t y = first; y < end; y++) spread_row(job, (int32_t)y);
+    return EMBLA_OK;
+}
+
+typedef struct {
+    const embla_repel *repel;
+    float *field, *force;
+} reading;
+
+static embla_status read_points(void *job, size_t first, size_t end, size_t slot)
+{
+    const reading *to = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        read_point(to->repel, (int32_t)i, &to->field[i], to->force + 2 * i);
+    return EMBLA_OK;
+}
+
 embla_status embla_repel_run(embla_repel *repel, const float *xy, float *field, float *force)
 {
     float least[2] = {xy[0], xy[1]}, most[2] = {xy[0], xy[1]};
@@ -410,13 +440,10 @@ embla_status embla_repel_run(embla_repel *repel, const float *xy, float *field, 
     float across = most[0] - least[0], down = most[1] - least[1];
     EMBLA_TRY(fit_grid(repel, across > down ? across : down));
     find_cells(repel, xy, least);
-    int team = embla_threads_for(repel->threads, (size_t)repel->count * 64);
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(dynamic, 4)
-    for (int32_t y = 0; y < (int32_t)repel->nodes; y++) spread_row(repel, y);
-    convolve(repel);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (int32_t i = 0; i < repel->count; i++)
-        read_point(repel, i, &field[i], force + 2 * (size_t)i);
-    return EMBLA_OK;
+    size_t count = (size_t)repel->count;
+    int threads = embla_threads_for(repel->threads, count * 64);
+    const reading to = {repel, field, force};
+    EMBLA_TRY(embla_share(threads, repel->nodes, 4, spread_rows, repel));
+    EMBLA_TRY(convolve(repel));
+    return embla_share(threads, count, 0, read_points, &to);
 }

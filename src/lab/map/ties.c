@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/math.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "map/graph.h"
 
@@ -78,6 +79,8 @@ typedef struct {
     half_tie *received; /* count x k: what points receive, sorted by the giving point */
     int64_t *begin;     /* count + 1: where the received ones of each point begin */
     int64_t *start;     /* count + 1: where the ties of each point begin */
+    int32_t *to;        /* of each tie, as embla_ties has it */
+    float *weight;
 } joining;
 
 static void give_from(const joining *j, int32_t point)
@@ -136,31 +139,52 @@ static void find_points(const joining *j)
     }
 }
 
+/* ---- all points ---- */
+
+static embla_status give_all(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t i = first; i < end; i++) give_from(job, (int32_t)i);
+    return EMBLA_OK;
+}
+
+static embla_status count_ties(void *job, size_t first, size_t end, size_t slot)
+{
+    const joining *j = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) j->start[i + 1] = merge(j, (int32_t)i, NULL, NULL);
+    return EMBLA_OK;
+}
+
+static embla_status write_ties(void *job, size_t first, size_t end, size_t slot)
+{
+    const joining *j = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        (void)merge(j, (int32_t)i, j->to + j->start[i], j->weight + j->start[i]);
+    return EMBLA_OK;
+}
+
 /* All ties, from memory of `working` into memory of `arena`. */
 static embla_status join_all(joining *j, int threads, embla_arena *working, embla_arena *arena,
                              embla_ties *out)
 {
     const char *what = "the ties of rows";
     uint64_t count = (uint64_t)j->count, halves = count * j->k;
-    int team = embla_threads_for(threads, (size_t)halves * 256);
-    (void)team; /* without OpenMP */
+    threads = embla_threads_for(threads, (size_t)halves * 256);
     EMBLA_TRY(embla_arena_many(working, halves, sizeof(half_tie), what, &j->given));
     EMBLA_TRY(embla_arena_many(working, halves, sizeof(half_tie), what, &j->received));
     EMBLA_TRY(embla_arena_many(working, count + 1, sizeof(int64_t), what, &j->begin));
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (int32_t i = 0; i < j->count; i++)
-        if (j->k > 0) give_from(j, i);
+    if (j->k > 0) EMBLA_TRY(embla_share(threads, (size_t)count, 0, give_all, j));
     receive_all(j);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (int32_t i = 0; i < j->count; i++) j->start[i + 1] = merge(j, i, NULL, NULL);
+    EMBLA_TRY(embla_share(threads, (size_t)count, 0, count_ties, j));
     for (int32_t i = 0; i < j->count; i++) j->start[i + 1] += j->start[i];
     uint64_t ties = (uint64_t)j->start[j->count];
     EMBLA_TRY(embla_arena_many(arena, ties, sizeof *out->to, what, &out->to));
     EMBLA_TRY(embla_arena_many(arena, ties, sizeof *out->weight, what, &out->weight));
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (int32_t i = 0; i < j->count; i++)
-        (void)merge(j, i, out->to + j->start[i], out->weight + j->start[i]);
-    return EMBLA_OK;
+    j->to = out->to;
+    j->weight = out->weight;
+    return embla_share(threads, (size_t)count, 0, write_ties, j);
 }
 
 embla_status embla_ties_of(const embla_graph *graph, size_t most, int threads, embla_arena *arena,

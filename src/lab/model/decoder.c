@@ -126,11 +126,12 @@ static const void *weight(const embla_decoder *d, size_t layer, size_t slot)
     return embla_gpt_weight(d->gpt, embla_gpt_slot(layer, slot));
 }
 
-static void norm(const embla_decoder *d, const embla_layer_way *way, const void *gain,
-                 const void *bias, const float *x, size_t n, float *out)
+static embla_status norm(const embla_decoder *d, const embla_layer_way *way, const void *gain,
+                         const void *bias, const float *x, size_t n, float *out)
 {
     const embla_gpt_shape *s = &d->gpt->shape;
-    embla_norm_forward(way, s->norm, s->norm_epsilon, x, n, s->dim, gain, bias, out, d->stats);
+    return embla_norm_forward(way, s->norm, s->norm_epsilon, x, n, s->dim, gain, bias, out,
+                              d->stats);
 }
 
 /* Adds the attention branch of a layer to x. */
@@ -140,8 +141,8 @@ static embla_status add_attention(embla_decoder *d, const embla_layer_way *way, 
     const embla_gpt *gpt = d->gpt;
     const embla_gpt_shape *s = &gpt->shape;
     float *keys = d->keys + layer * d->most * d->kv, *values = d->values + layer * d->most * d->kv;
-    norm(d, way, weight(d, layer, EMBLA_GPT_NORM1_GAIN), weight(d, layer, EMBLA_GPT_NORM1_BIAS),
-         d->x, n, d->normed);
+    EMBLA_TRY(norm(d, way, weight(d, layer, EMBLA_GPT_NORM1_GAIN),
+                   weight(d, layer, EMBLA_GPT_NORM1_BIAS), d->x, n, d->normed));
     EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_Q),
                                    weight(d, layer, EMBLA_GPT_Q_BIAS), gpt->joint, false,
                                    d->joint));
@@ -166,16 +167,16 @@ static embla_status add_feed_forward(embla_decoder *d, const embla_layer_way *wa
 {
     const embla_gpt_shape *s = &d->gpt->shape;
     bool swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
-    norm(d, way, weight(d, layer, EMBLA_GPT_NORM2_GAIN), weight(d, layer, EMBLA_GPT_NORM2_BIAS),
-         d->x, n, d->normed);
+    EMBLA_TRY(norm(d, way, weight(d, layer, EMBLA_GPT_NORM2_GAIN),
+                   weight(d, layer, EMBLA_GPT_NORM2_BIAS), d->x, n, d->normed));
     EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_UP),
                                    weight(d, layer, EMBLA_GPT_UP_BIAS), s->hidden, false, d->up));
     if (swiglu)
         EMBLA_TRY(embla_linear_forward(way, d->normed, n, s->dim, weight(d, layer, EMBLA_GPT_GATE),
                                        weight(d, layer, EMBLA_GPT_GATE_BIAS), s->hidden, false,
                                        d->gate));
-    embla_activation_forward(way, s->activation, swiglu ? d->gate : d->up, swiglu ? d->up : NULL, n,
-                             s->hidden, d->active);
+    EMBLA_TRY(embla_activation_forward(way, s->activation, swiglu ? d->gate : d->up,
+                                       swiglu ? d->up : NULL, n, s->hidden, d->active));
     return embla_linear_forward(way, d->active, n, s->hidden, weight(d, layer, EMBLA_GPT_DOWN),
                                 weight(d, layer, EMBLA_GPT_DOWN_BIAS), s->dim, true, d->x);
 }
@@ -188,8 +189,8 @@ static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, con
     if (gpt->positions) embed.first_position = (int64_t)first;
     EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, tokens, 1, n, &embed, d->x));
     if (gpt->shape.norm_first) {
-        norm(d, way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
-             embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), d->x, n, d->normed);
+        EMBLA_TRY(norm(d, way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                       embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), d->x, n, d->normed));
         memcpy(d->x, d->normed, n * gpt->shape.dim * sizeof(float));
     }
     if (gpt->grams) memcpy(d->tokens + first, tokens, n * sizeof *tokens);

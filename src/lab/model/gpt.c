@@ -77,11 +77,12 @@ static norm_of norm2_of(const pass *p)
     return (norm_of){EMBLA_GPT_NORM2_GAIN, EMBLA_GPT_NORM2_BIAS, at->norm2, at->stats2};
 }
 
-static void norm_forward(const pass *p, size_t layer, norm_of norm, const void *x)
+static embla_status norm_forward(const pass *p, size_t layer, norm_of norm, const void *x)
 {
-    embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, x, p->n, p->shape->dim,
-                       weight(p, layer, norm.gain), weight(p, layer, norm.bias),
-                       in_layer(p, layer, norm.out), in_layer(p, layer, norm.stats));
+    return embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, x, p->n,
+                              p->shape->dim, weight(p, layer, norm.gain),
+                              weight(p, layer, norm.bias), in_layer(p, layer, norm.out),
+                              in_layer(p, layer, norm.stats));
 }
 
 /* Adds the gradient of the norm's input to dx, given dy, the gradient of its output. */
@@ -95,10 +96,11 @@ static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, con
 }
 
 /* Dropout at the end of a branch: attention is branch 2 * layer, feed-forward the next one. */
-static void drop(const pass *p, size_t layer, size_t slot, const void *in, bool add, void *out)
+static embla_status drop(const pass *p, size_t layer, size_t slot, const void *in, bool add,
+                         void *out)
 {
-    embla_dropout_apply(&p->way, &p->dropout, 2 * layer + (slot == EMBLA_GPT_DOWN), in, p->n,
-                        p->shape->dim, add, out);
+    return embla_dropout_apply(&p->way, &p->dropout, 2 * layer + (slot == EMBLA_GPT_DOWN), in, p->n,
+                               p->shape->dim, add, out);
 }
 
 /* out = x + a (n x in) times the matrix of the slot; its bias is the next slot. */
@@ -110,8 +112,7 @@ static embla_status end_forward(const pass *p, size_t layer, size_t slot, const 
     memcpy(out, x, embla_pass_bytes(p));
     EMBLA_TRY(embla_linear_forward(&p->way, a, p->n, in, weight(p, layer, slot),
                                    weight(p, layer, slot + 1), p->shape->dim, !drops, y));
-    if (drops) drop(p, layer, slot, y, true, out);
-    return EMBLA_OK;
+    return drops ? drop(p, layer, slot, y, true, out) : EMBLA_OK;
 }
 
 /* Computes da (n x in) from dx. space (n x C) holds dx after dropout. */
@@ -120,7 +121,7 @@ static embla_status end_backward(const pass *p, size_t layer, size_t slot, const
 {
     const void *dy = embla_pass_array(p, p->gpt->at.dx);
     if (p->dropout.share > 0) {
-        drop(p, layer, slot, dy, false, space);
+        EMBLA_TRY(drop(p, layer, slot, dy, false, space));
         dy = space;
     }
     return embla_linear_backward(&p->way, a, dy, p->n, in, weight(p, layer, slot), p->shape->dim,
@@ -164,7 +165,7 @@ static embla_status attention_forward(const pass *p, size_t layer)
     const char *x = stream(p, layer);
     char *joint = in_layer(p, layer, at->joint);
     embla_attention attention = attention_of(p, layer);
-    norm_forward(p, layer, norm1_of(p), x);
+    EMBLA_TRY(norm_forward(p, layer, norm1_of(p), x));
     EMBLA_TRY(embla_linear_forward(
         &p->way, in_layer(p, layer, at->norm1), p->n, p->shape->dim, weight(p, layer, EMBLA_GPT_Q),
         weight(p, layer, EMBLA_GPT_Q_BIAS), p->gpt->joint, false, joint));
@@ -221,11 +222,11 @@ static embla_status feed_forward(const pass *p, size_t layer)
     const embla_gpt_places *at = &p->gpt->at;
     char *x = in_layer(p, layer, at->middle), *active = in_layer(p, layer, at->active);
     char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
-    norm_forward(p, layer, norm2_of(p), x);
+    EMBLA_TRY(norm_forward(p, layer, norm2_of(p), x));
     EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_UP, at->up));
     if (has_gate(p)) EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_GATE, at->gate));
-    embla_activation_forward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
-                             has_gate(p) ? up : NULL, p->n, p->shape->hidden, active);
+    EMBLA_TRY(embla_activation_forward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
+                                       has_gate(p) ? up : NULL, p->n, p->shape->hidden, active));
     return end_forward(p, layer, EMBLA_GPT_DOWN, active, p->shape->hidden, x,
                        in_layer(p, layer, at->out));
 }
@@ -237,9 +238,9 @@ static embla_status feed_backward(const pass *p, size_t layer)
     char *da = embla_pass_array(p, at->dhidden), *dup = embla_pass_array(p, at->dup);
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_DOWN, in_layer(p, layer, at->active),
                            p->shape->hidden, embla_pass_array(p, at->dy), da));
-    embla_activation_backward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
-                              has_gate(p) ? up : NULL, da, p->n, p->shape->hidden, da,
-                              has_gate(p) ? dup : NULL);
+    EMBLA_TRY(embla_activation_backward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
+                                        has_gate(p) ? up : NULL, da, p->n, p->shape->hidden, da,
+                                        has_gate(p) ? dup : NULL));
     if (has_gate(p)) {
         EMBLA_TRY(widen_backward(p, layer, EMBLA_GPT_GATE, at->dhidden, false));
         EMBLA_TRY(widen_backward(p, layer, EMBLA_GPT_UP, at->dup, true));
@@ -257,20 +258,21 @@ static char *hidden_of(const pass *p)
     return embla_pass_array(p, p->gpt->at.hidden);
 }
 
-static void last_forward(const pass *p)
+static embla_status last_forward(const pass *p)
 {
     const embla_gpt *gpt = p->gpt;
     size_t count = p->n * p->shape->dim;
     if (!p->shape->no_norm_last)
-        embla_norm_forward(
+        EMBLA_TRY(embla_norm_forward(
             &p->way, p->shape->norm, p->shape->norm_epsilon, stream(p, p->shape->layers), p->n,
             p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
             embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), embla_pass_array(p, gpt->at.hidden),
-            embla_pass_array(p, gpt->at.hidden_stats));
-    if (gpt->precision != EMBLA_GPT_F64) return;
+            embla_pass_array(p, gpt->at.hidden_stats)));
+    if (gpt->precision != EMBLA_GPT_F64) return EMBLA_OK;
     const double *wide = (const double *)(void *)hidden_of(p);
     float *narrow = (float *)(void *)embla_pass_array(p, gpt->at.narrow);
     for (size_t i = 0; i < count; i++) narrow[i] = (float)wide[i];
+    return EMBLA_OK;
 }
 
 /* Computes dx from dy, the gradient of hidden. */
@@ -314,8 +316,7 @@ static embla_status forward(const pass *p, bool learns)
         EMBLA_TRY(attention_forward(p, layer));
         EMBLA_TRY(feed_forward(p, layer));
     }
-    last_forward(p);
-    return EMBLA_OK;
+    return last_forward(p);
 }
 
 static embla_status backward(const pass *p)
@@ -396,7 +397,8 @@ static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *opti
 {
     const embla_gpt_options defaults = {0};
     if (!p->tokens || !p->targets)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%s of the batch are NULL", p->tokens ? "targets" : "tokens");
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%s of the batch are NULL",
+                          p->tokens ? "targets" : "tokens");
     if (!options) options = &defaults;
     if (!p->rows) EMBLA_TRY(embla_gpt_check_rows(gpt));
     EMBLA_TRY(check_sizes(gpt, p->batch, p->length));

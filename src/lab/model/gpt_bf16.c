@@ -28,8 +28,8 @@ embla_status embla_gpt_bf16_round(embla_gpt *gpt, int threads, embla_layer_bf16 
     for (size_t i = 0; i < gpt->part_count; i++) {
         const embla_gpt_part *part = &gpt->parts[i];
         if (is_factor(gpt, part))
-            embla_layer_round(threads, weights + part->at, (size_t)part->rows * part->dim, false,
-                              gpt->rounded + part->at);
+            EMBLA_TRY(embla_layer_round(threads, weights + part->at, (size_t)part->rows * part->dim,
+                                        false, gpt->rounded + part->at));
     }
     *out = (embla_layer_bf16){.weights = weights, .rounded = gpt->rounded, .count = gpt->numbers};
     return EMBLA_OK;

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "learn/scatter_sum.h"
 #include "model/gpt_pass.h"
@@ -26,21 +27,21 @@ static void embed_wide(const embla_gpt_pass *p, double *out)
 }
 
 /* Adds positions to rows that are given. */
-static void embed_given(const embla_gpt_pass *p, float *out)
+static embla_status embed_rows(void *job, size_t first, size_t end, size_t slot)
 {
-    const embla_gpt *gpt = p->gpt;
-    const float *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
-    const float *positions = learned ? learned : gpt->sines;
+    const embla_gpt_pass *p = job;
+    const float *learned = embla_gpt_weight(p->gpt, EMBLA_GPT_WPE);
+    const float *positions = learned ? learned : p->gpt->sines;
+    float *out = (float *)(void *)embla_pass_array(p, p->gpt->at.embedded);
     size_t dim = p->shape->dim;
-    int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t i = 0; i < p->n; i++) {
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
         const float *row = p->rows + i * dim, *position = NULL;
         float *to = out + i * dim;
         if (positions) position = positions + i % p->length * dim;
         for (size_t c = 0; c < dim; c++) to[c] = position ? row[c] + position[c] : row[c];
     }
+    return EMBLA_OK;
 }
 
 embla_status embla_gpt_embed_forward(const embla_gpt_pass *p)
@@ -48,42 +49,54 @@ embla_status embla_gpt_embed_forward(const embla_gpt_pass *p)
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
     const embla_embed_options options = {.threads = p->way.threads};
+    int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
     if (gpt->precision == EMBLA_GPT_F64)
         embed_wide(p, (double *)(void *)embla_pass_array(p, at->embedded));
     else if (p->rows)
-        embed_given(p, (float *)(void *)embla_pass_array(p, at->embedded));
+        EMBLA_TRY(embla_share(threads, p->n, 0, embed_rows, p));
     else
         EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, p->tokens, p->batch, p->length, &options,
                               embla_pass_array(p, at->embedded)));
-    if (p->shape->norm_first)
-        embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,
-                           embla_pass_array(p, at->embedded), p->n, p->shape->dim,
-                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
-                           embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS),
-                           embla_pass_array(p, at->first), embla_pass_array(p, at->first_stats));
-    return EMBLA_OK;
+    if (!p->shape->norm_first) return EMBLA_OK;
+    return embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,
+                              embla_pass_array(p, at->embedded), p->n, p->shape->dim,
+                              embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
+                              embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS),
+                              embla_pass_array(p, at->first), embla_pass_array(p, at->first_stats));
 }
 
+typedef struct {
+    const embla_gpt_pass *pass;
+    const void *dx;
+    void *dwpe;
+} positions_job;
+
 /* The gradient of a position is summed over sequences in order, in double, and rounded once. */
-static void add_positions(const embla_gpt_pass *p, const void *dx, void *dwpe)
+static void add_position(const positions_job *j, size_t t)
 {
+    const embla_gpt_pass *p = j->pass;
     size_t dim = p->shape->dim;
-    int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t t = 0; t < p->length; t++)
-        for (size_t c = 0; c < dim; c++) {
-            double sum = 0;
-            for (size_t b = 0; b < p->batch; b++) {
-                size_t i = (b * p->length + t) * dim + c;
-                sum += p->way.precision == EMBLA_GPT_F64 ? ((const double *)dx)[i]
-                                                         : (double)((const float *)dx)[i];
-            }
-            if (p->way.precision == EMBLA_GPT_F64)
-                ((double *)dwpe)[t * dim + c] += sum;
-            else
-                ((float *)dwpe)[t * dim + c] = (float)((double)((float *)dwpe)[t * dim + c] + sum);
+    bool wide = p->way.precision == EMBLA_GPT_F64;
+    for (size_t c = 0; c < dim; c++) {
+        double sum = 0;
+        for (size_t b = 0; b < p->batch; b++) {
+            size_t i = (b * p->length + t) * dim + c;
+            sum += wide ? ((const double *)j->dx)[i] : (double)((const float *)j->dx)[i];
         }
+        if (wide) {
+            ((double *)j->dwpe)[t * dim + c] += sum;
+        } else {
+            float *to = (float *)j->dwpe + t * dim + c;
+            *to = (float)((double)*to + sum);
+        }
+    }
+}
+
+static embla_status add_positions(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t t = first; t < end; t++) add_position(job, t);
+    return EMBLA_OK;
 }
 
 static embla_status add_rows(const embla_gpt_pass *p, const void *dx)
@@ -118,7 +131,9 @@ embla_status embla_gpt_embed_backward(const embla_gpt_pass *p)
                                       embla_pass_gradient(p, EMBLA_GPT_NORM_FIRST_GAIN),
                                       embla_pass_gradient(p, EMBLA_GPT_NORM_FIRST_BIAS)));
     }
-    if (dwpe) add_positions(p, dx, dwpe);
+    if (dwpe)
+        EMBLA_TRY(embla_share(embla_threads_for(p->way.threads, embla_pass_bytes(p)), p->length, 0,
+                              add_positions, &(positions_job){p, dx, dwpe}));
     if (!p->rows) return add_rows(p, dx);
     memcpy(p->drows, dx, embla_pass_bytes(p));
     return EMBLA_OK;

@@ -299,9 +299,8 @@ static embla_status add_grams(const embla_gpt *gpt, const embla_layer_way *way, 
     EMBLA_TRY(look_up(gpt, rows, n * embla_gpt_ngram_columns(s), way->threads, a->grams));
     EMBLA_TRY(embla_linear_forward(way, a->grams, n, embla_gpt_ngram_width(s), w, NULL, 2 * s->dim,
                                    false, a->pair));
-    embla_gate_forward(way, s->norm_epsilon, x, a->pair, a->pair + s->dim, 2 * s->dim, n, s->dim,
-                       out, a->stats);
-    return EMBLA_OK;
+    return embla_gate_forward(way, s->norm_epsilon, x, a->pair, a->pair + s->dim, 2 * s->dim, n,
+                              s->dim, out, a->stats);
 }
 
 static float *array(const embla_gpt *gpt, size_t place_arrays)
@@ -334,8 +333,8 @@ embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_wa
     embla_gpt_grams *g = gpt->grams;
     size_t key = embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY), stride = 2 * s->dim;
     float *dpair = array(gpt, gpt->at.dhidden), *dgrams = array(gpt, gpt->at.dgrams);
-    embla_gate_backward(way, x, a.pair, a.pair + s->dim, stride, a.stats, n, s->dim, dx, dpair,
-                        dpair + s->dim);
+    EMBLA_TRY(embla_gate_backward(way, x, a.pair, a.pair + s->dim, stride, a.stats, n, s->dim, dx,
+                                  dpair, dpair + s->dim));
     EMBLA_TRY(embla_linear_backward(way, a.grams, dpair, n, embla_gpt_ngram_width(s),
                                     embla_gpt_weight(gpt, key), stride, false, dgrams, dkey, NULL));
     EMBLA_TRY(
@@ -373,7 +372,7 @@ const embla_ngram *embla_gpt_ngram_hasher(const embla_gpt *gpt)
 
 static embla_status check_has_table(const embla_gpt *gpt, const char *call)
 {
-    EMBLA_TRY(embla_need(call, "gpt", gpt != NULL));
+    EMBLA_NEED_OF(call, "gpt", gpt);
     if (!gpt->grams)
         return embla_fail(EMBLA_ERR_NOT_FOUND, "%s: the model has no n-gram table", call);
     return EMBLA_OK;

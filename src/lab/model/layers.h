@@ -47,7 +47,8 @@ static inline size_t embla_real_bytes(embla_gpt_precision precision)
 }
 
 /* Rounds count floats to bf16: to is uint16_t, or floats again if widen. */
-void embla_layer_round(int threads, const float *from, size_t count, bool widen, void *to);
+EMBLA_CHECKED embla_status embla_layer_round(int threads, const float *from, size_t count,
+                                             bool widen, void *to);
 
 /* y (n x out) = x (n x in) times the transpose of w (out x in), plus bias (out; may be NULL). If
  * `add`, the result is added to y. */
@@ -63,9 +64,10 @@ EMBLA_CHECKED embla_status embla_linear_backward(const embla_layer_way *way, con
 /* y = (x - mean) / sqrt(variance + epsilon) * gain + bias (layer), or x / sqrt(mean square +
  * epsilon) * gain (rms). gain and bias may be NULL. stats has 2 numbers per token (mean, 1 / root),
  * for backward. */
-void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
-                        const void *x, size_t n, size_t dim, const void *gain, const void *bias,
-                        void *y, void *stats);
+EMBLA_CHECKED embla_status embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind,
+                                              double epsilon, const void *x, size_t n, size_t dim,
+                                              const void *gain, const void *bias, void *y,
+                                              void *stats);
 /* dx is added. dgain and dbias (may be NULL) are added, in the order of tokens within fixed
  * blocks. */
 EMBLA_CHECKED embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind,
@@ -74,12 +76,15 @@ EMBLA_CHECKED embla_status embla_norm_backward(const embla_layer_way *way, embla
                                                void *dx, void *dgain, void *dbias);
 
 /* y (n x hidden) from a (n x hidden). For swiglu, a is the gate; otherwise up is NULL. */
-void embla_activation_forward(const embla_layer_way *way, embla_activation kind, const void *a,
-                              const void *up, size_t n, size_t hidden, void *y);
+EMBLA_CHECKED embla_status embla_activation_forward(const embla_layer_way *way,
+                                                    embla_activation kind, const void *a,
+                                                    const void *up, size_t n, size_t hidden,
+                                                    void *y);
 /* da and dup are overwritten; da may be dy. */
-void embla_activation_backward(const embla_layer_way *way, embla_activation kind, const void *a,
-                               const void *up, const void *dy, size_t n, size_t hidden, void *da,
-                               void *dup);
+EMBLA_CHECKED embla_status embla_activation_backward(const embla_layer_way *way,
+                                                     embla_activation kind, const void *a,
+                                                     const void *up, const void *dy, size_t n,
+                                                     size_t hidden, void *da, void *dup);
 
 /* Causal attention. q (B, T, heads, size), k and v (B, T, kv_heads, size). Strides are in numbers,
  * from one token to the next; q, k, v may be in one array. Scores are multiplied by 1 /
@@ -140,8 +145,10 @@ typedef struct {
 } embla_dropout;
 /* out (n x dim) = in times the mask of a branch; numbers that stay are divided by 1 - share. If
  * `add`, the result is added to out. */
-void embla_dropout_apply(const embla_layer_way *way, const embla_dropout *dropout, size_t branch,
-                         const void *in, size_t n, size_t dim, bool add, void *out);
+EMBLA_CHECKED embla_status embla_dropout_apply(const embla_layer_way *way,
+                                               const embla_dropout *dropout, size_t branch,
+                                               const void *in, size_t n, size_t dim, bool add,
+                                               void *out);
 
 /* ---- the gate of an n-gram table ---- */
 
@@ -150,12 +157,14 @@ enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, s
 /* y = x + gate * value, gate = sigmoid(rms(x) . rms(key) / sqrt(dim)) with rms(x) = x / sqrt(mean
  * square + epsilon). key and value have `stride` numbers from one token to the next, and may be in
  * one array. y may be x. stats (n x EMBLA_GATE_STATS) is for backward. */
-void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x, const void *key,
-                        const void *value, size_t stride, size_t n, size_t dim, void *y,
-                        void *stats);
+EMBLA_CHECKED embla_status embla_gate_forward(const embla_layer_way *way, double epsilon,
+                                              const void *x, const void *key, const void *value,
+                                              size_t stride, size_t n, size_t dim, void *y,
+                                              void *stats);
 /* dx is the gradient of y and becomes that of x. dkey and dvalue (same stride) are overwritten. */
-void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
-                         const void *value, size_t stride, const void *stats, size_t n, size_t dim,
-                         void *dx, void *dkey, void *dvalue);
+EMBLA_CHECKED embla_status embla_gate_backward(const embla_layer_way *way, const void *x,
+                                               const void *key, const void *value, size_t stride,
+                                               const void *stats, size_t n, size_t dim, void *dx,
+                                               void *dkey, void *dvalue);
 
 #endif

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "base/failure.h"
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "learn/softmax.h"
@@ -111,7 +111,7 @@ typedef struct {
     tile_of tile;
     size_t units, blocks; /* units of work; blocks of queries */
     size_t group;         /* heads that share keys and values */
-    size_t each;          /* numbers of scratch space for each thread */
+    size_t each;          /* numbers of scratch space for each slot */
     short_job small;
     bool bf16; /* factors are rounded */
     /* in bf16, head after head: (B, heads, T, size) and (B, kv_heads, T, size); or NULL */
@@ -163,19 +163,18 @@ static call call_of(const embla_layer_way *way, const embla_attention *a, size_t
 
 typedef embla_status unit_fn(const call *c, size_t unit, char *space);
 
-/* space has c->each numbers for each thread. */
-static embla_status run_units(const call *c, unit_fn *f, int team, char *space)
+typedef struct {
+    const call *call;
+    unit_fn *f;
+    char *space; /* call->each numbers for each slot */
+} units_job;
+
+static embla_status run_units(void *job, size_t first, size_t end, size_t slot)
 {
-    embla_failure failed = EMBLA_NO_FAILURE;
-    size_t each = c->each * embla_real_bytes(c->way->precision);
-    if (team <= 1) {
-        for (size_t unit = 0; unit < c->units; unit++) EMBLA_TRY(f(c, unit, space));
-        return EMBLA_OK;
-    }
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (size_t unit = 0; unit < c->units; unit++)
-        embla_failure_keep(&failed, f(c, unit, space + (size_t)embla_threads_mine() * each));
-    return embla_failure_say(&failed);
+    const units_job *u = job;
+    char *space = u->space + slot * u->call->each * embla_real_bytes(u->call->way->precision);
+    for (size_t unit = first; unit < end; unit++) EMBLA_TRY(u->f(u->call, unit, space));
+    return EMBLA_OK;
 }
 
 /* work is the number of multiplications of all units. */
@@ -184,16 +183,20 @@ static embla_status run(call *c, unit_fn *f, size_t work)
     double stack[STACK];
     embla_layout layout = {0};
     embla_scratch_use use;
-    int team = embla_threads_for(c->way->threads, work);
-    if ((size_t)team > c->units) team = (int)c->units;
-    if (team <= 1 && c->each <= STACK && !c->bf16) return run_units(c, f, 1, (char *)stack);
-    (void)embla_layout_add(&layout, c->each * (size_t)team, embla_real_bytes(c->way->precision));
+    int threads = embla_threads_for(c->way->threads, work);
+    if ((size_t)threads > c->units) threads = (int)c->units;
+    units_job u = {.call = c, .f = f, .space = (char *)stack};
+    if (threads <= 1 && c->each <= STACK && !c->bf16)
+        return embla_share(1, c->units, 1, run_units, &u);
+    (void)embla_layout_add(&layout, c->each * (size_t)threads, embla_real_bytes(c->way->precision));
     size_t rounded = embla_layout_add(&layout, c->bf16 ? rounded_numbers(c) : 0, sizeof(uint16_t));
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "the tiles of attention do not fit in memory");
     EMBLA_TRY(embla_scratch_begin(c->way->scratch, layout.bytes, "tiles of attention", &use));
-    if (c->bf16) round_heads(c, team, (uint16_t *)(void *)((char *)use.memory + rounded));
-    embla_status status = run_units(c, f, team, use.memory);
+    u.space = use.memory;
+    embla_status status = EMBLA_OK;
+    if (c->bf16) status = round_heads(c, threads, (uint16_t *)(void *)(u.space + rounded));
+    if (status == EMBLA_OK) status = embla_share(threads, c->units, 1, run_units, &u);
     embla_scratch_end(&use);
     return status;
 }

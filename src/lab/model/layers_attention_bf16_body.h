@@ -42,26 +42,41 @@ static void round_head(const call *c, const void *x, size_t stride, size_t heads
         round_numbers(from + t * stride, size, scale, out + (head * length + t) * size);
 }
 
-static void round_heads(call *c, int team, uint16_t *memory)
+static embla_status round_queries(void *job, size_t first, size_t end, size_t slot)
+{
+    const call *c = job;
+    const embla_attention *a = c->a;
+    (void)slot;
+    for (size_t head = first; head < end; head++) {
+        round_head(c, a->q, a->q_stride, a->heads, head, (float)c->job.scale, c->q);
+        if (c->dout) round_head(c, c->dout, c->job.out_stride, a->heads, head, 1.0f, c->dout16);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status round_keys(void *job, size_t first, size_t end, size_t slot)
+{
+    const call *c = job;
+    const embla_attention *a = c->a;
+    (void)slot;
+    for (size_t head = first; head < end; head++) {
+        round_head(c, a->k, a->kv_stride, a->kv_heads, head, 1.0f, c->k);
+        round_head(c, a->v, a->kv_stride, a->kv_heads, head, 1.0f, c->v);
+    }
+    return EMBLA_OK;
+}
+
+static embla_status round_heads(call *c, int threads, uint16_t *memory)
 {
     const embla_attention *a = c->a;
     size_t queries = a->batch * a->heads, keys = a->batch * a->kv_heads;
     size_t each = a->length * a->size;
-    (void)team;
     c->q = memory;
     c->k = c->q + queries * each;
     c->v = c->k + keys * each;
     c->dout16 = c->v + keys * each;
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-    for (size_t head = 0; head < queries; head++) {
-        round_head(c, a->q, a->q_stride, a->heads, head, (float)c->job.scale, c->q);
-        if (c->dout) round_head(c, c->dout, c->job.out_stride, a->heads, head, 1.0f, c->dout16);
-    }
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-    for (size_t head = 0; head < keys; head++) {
-        round_head(c, a->k, a->kv_stride, a->kv_heads, head, 1.0f, c->k);
-        round_head(c, a->v, a->kv_stride, a->kv_heads, head, 1.0f, c->v);
-    }
+    EMBLA_TRY(embla_share(threads, queries, 0, round_queries, c));
+    return embla_share(threads, keys, 0, round_keys, c);
 }
 
 /* Copies the numbers of a head of some tokens to where tokens are `stride` numbers apart. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropout. Whether a number is dropped depends only on (seed, branch, token, column), so nothing
  * has to be kept between forward and backward. */
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "model/layers.h"
@@ -18,25 +19,51 @@ static void keep_group(const embla_dropout *d, size_t branch, size_t token, size
         keep[i] = words[i % 4][i / 4] < limit ? 0 : 1 / (1 - d->share);
 }
 
-void embla_dropout_apply(const embla_layer_way *way, const embla_dropout *dropout, size_t branch,
-                         const void *in, size_t n, size_t dim, bool add, void *out)
+typedef struct {
+    embla_gpt_precision precision;
+    const embla_dropout *dropout;
+    size_t branch, dim;
+    const void *in;
+    bool add;
+    void *out;
+} dropping;
+
+static void drop_token(const dropping *d, size_t token)
 {
-    int threads = embla_threads_for(way->threads, n * dim * embla_real_bytes(way->precision));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t token = 0; token < n; token++)
-        for (size_t first = 0; first < dim; first += GROUP) {
-            double keep[GROUP];
-            keep_group(dropout, branch, token, first, keep);
-            for (size_t c = first; c < dim && c < first + GROUP; c++) {
-                size_t i = token * dim + c;
-                if (way->precision == EMBLA_GPT_F64) {
-                    double y = ((const double *)in)[i] * keep[c - first], *to = out;
-                    to[i] = add ? to[i] + y : y;
-                } else {
-                    float y = ((const float *)in)[i] * (float)keep[c - first], *to = out;
-                    to[i] = add ? to[i] + y : y;
-                }
+    for (size_t first = 0; first < d->dim; first += GROUP) {
+        double keep[GROUP];
+        keep_group(d->dropout, d->branch, token, first, keep);
+        for (size_t c = first; c < d->dim && c < first + GROUP; c++) {
+            size_t i = token * d->dim + c;
+            if (d->precision == EMBLA_GPT_F64) {
+                double y = ((const double *)d->in)[i] * keep[c - first], *to = d->out;
+                to[i] = d->add ? to[i] + y : y;
+            } else {
+                float y = ((const float *)d->in)[i] * (float)keep[c - first], *to = d->out;
+                to[i] = d->add ? to[i] + y : y;
             }
         }
+    }
+}
+
+static embla_status drop_tokens(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t token = first; token < end; token++) drop_token(job, token);
+    return EMBLA_OK;
+}
+
+embla_status embla_dropout_apply(const embla_layer_way *way, const embla_dropout *dropout,
+                                 size_t branch, const void *in, size_t n, size_t dim, bool add,
+                                 void *out)
+{
+    const dropping d = {.precision = way->precision,
+                        .dropout = dropout,
+                        .branch = branch,
+                        .dim = dim,
+                        .in = in,
+                        .add = add,
+                        .out = out};
+    int threads = embla_threads_for(way->threads, n * dim * embla_real_bytes(way->precision));
+    return embla_share(threads, n, 0, drop_tokens, &d);
 }

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "model/layers.h"
 #include "model/real.h"
@@ -38,20 +39,30 @@ EMBLA_BODY double sigmoid_f64(double x)
 
 typedef void gate_fn(const gate_job *job, size_t first, size_t n);
 
-static void each_token(const embla_layer_way *way, gate_fn *f, const gate_job *job, size_t n)
+typedef struct {
+    gate_fn *f;
+    const gate_job *job;
+} tokens_job;
+
+static embla_status gate_tokens(void *job, size_t first, size_t end, size_t slot)
 {
-    int team = embla_threads_for(way->threads, 4 * n * job->dim * embla_real_bytes(way->precision));
-    if (team <= 1) {
-        f(job, 0, n);
-        return;
-    }
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t t = 0; t < n; t++) f(job, t, 1);
+    const tokens_job *t = job;
+    (void)slot;
+    t->f(t->job, first, end - first);
+    return EMBLA_OK;
 }
 
-void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x, const void *key,
-                        const void *value, size_t stride, size_t n, size_t dim, void *y,
-                        void *stats)
+static embla_status each_token(const embla_layer_way *way, gate_fn *f, const gate_job *job,
+                               size_t n)
+{
+    int threads =
+        embla_threads_for(way->threads, 4 * n * job->dim * embla_real_bytes(way->precision));
+    return embla_share(threads, n, 0, gate_tokens, &(tokens_job){f, job});
+}
+
+embla_status embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x,
+                                const void *key, const void *value, size_t stride, size_t n,
+                                size_t dim, void *y, void *stats)
 {
     gate_job job = {.epsilon = epsilon,
                     .dim = dim,
@@ -61,13 +72,13 @@ void embla_gate_forward(const embla_layer_way *way, double epsilon, const void *
                     .value = value,
                     .y = y,
                     .stats = stats};
-    each_token(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_rows_f64 : gate_rows_f32),
-               &job, n);
+    return each_token(
+        way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_rows_f64 : gate_rows_f32), &job, n);
 }
 
-void embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
-                         const void *value, size_t stride, const void *stats, size_t n, size_t dim,
-                         void *dx, void *dkey, void *dvalue)
+embla_status embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
+                                 const void *value, size_t stride, const void *stats, size_t n,
+                                 size_t dim, void *dx, void *dkey, void *dvalue)
 {
     gate_job job = {.dim = dim,
                     .stride = stride,
@@ -78,6 +89,6 @@ void embla_gate_backward(const embla_layer_way *way, const void *x, const void *
                     .stats = (void *)(uintptr_t)stats,
                     .dkey = dkey,
                     .dvalue = dvalue};
-    each_token(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_back_f64 : gate_back_f32),
-               &job, n);
+    return each_token(
+        way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? gate_back_f64 : gate_back_f32), &job, n);
 }

@@ -7,10 +7,10 @@
  * rounded once for each call.
  */
 #include "base/dtype.h"
-#include "base/failure.h"
 #include "base/half.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "model/layers.h"
@@ -25,9 +25,10 @@ enum {
     COLUMNS = 384,   /* maximum columns of a block */
     ROWS_BF16 = 512, /* the same for bf16, whose factors are packed anew for each block */
     COLUMNS_BF16 = 512,
-    PLAIN = 64, /* rows and columns of a block for plain loops */
-    BIAS = 256, /* columns of a bias gradient that one thread sums */
-    PARTS = 3   /* products, or sums, of one call */
+    PLAIN = 64,   /* rows and columns of a block for plain loops */
+    BIAS = 256,   /* columns of a bias gradient that one thread sums */
+    PIECE = 4096, /* numbers that are rounded at once */
+    PARTS = 3     /* products, or sums, of one call */
 };
 
 #define EMBLA_REAL 32
@@ -82,7 +83,7 @@ typedef struct {
     part_of_call parts[PARTS];
     size_t count, blocks; /* parts; blocks of all of them */
     bool engine, bf16;
-    float *space; /* for bf16 products: EMBLA_BF16_SPACE for each thread, or NULL */
+    float *space; /* for bf16 products: EMBLA_BF16_SPACE for each slot, or NULL */
 } call;
 
 static size_t blocks_of(size_t n, size_t size)
@@ -164,11 +165,11 @@ static embla_plain_product block_at(const call *c, const part_of_call *part, siz
     return p;
 }
 
-static embla_status multiply(const call *c, const embla_plain_product *p)
+static embla_status multiply(const call *c, const embla_plain_product *p, size_t slot)
 {
     if (!c->bf16) return embla_product_either(c->way->precision, c->engine, p);
     float *space = c->space;
-    if (space) space += (size_t)embla_threads_mine() * EMBLA_BF16_SPACE;
+    if (space) space += slot * EMBLA_BF16_SPACE;
     return embla_engine_product_bf16(&(embla_product_bf16){.m = p->m,
                                                            .n = p->n,
                                                            .k = p->k,
@@ -195,7 +196,7 @@ static void sum_block(const call *c, const part_of_call *part, size_t column)
                         (float *)p->out + column);
 }
 
-static embla_status run_block(const call *c, size_t block)
+static embla_status run_block(const call *c, size_t block, size_t slot)
 {
     const part_of_call *part = c->parts;
     for (; block >= part->blocks; part++) block -= part->blocks;
@@ -205,7 +206,7 @@ static embla_status run_block(const call *c, size_t block)
         return EMBLA_OK;
     }
     embla_plain_product p = block_at(c, part, row, column);
-    EMBLA_TRY(multiply(c, &p));
+    EMBLA_TRY(multiply(c, &p, slot));
     if (part->bias && c->way->precision == EMBLA_GPT_F64)
         add_bias_f64((const double *)part->bias + column, p.m, p.n, p.out_stride, p.out);
     else if (part->bias)
@@ -214,23 +215,17 @@ static embla_status run_block(const call *c, size_t block)
 }
 
 /* One thread for about every ten microseconds of work. */
-static int team_for(const call *c, size_t work)
+static int threads_for(const call *c, size_t work)
 {
-    int team = embla_threads_for(c->way->threads, c->engine ? work / 2 : work * 2);
-    return (size_t)team > c->blocks ? (int)c->blocks : team;
+    int threads = embla_threads_for(c->way->threads, c->engine ? work / 2 : work * 2);
+    return (size_t)threads > c->blocks ? (int)c->blocks : threads;
 }
 
-static embla_status run(const call *c, int team)
+static embla_status run_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    embla_failure failed = EMBLA_NO_FAILURE;
-    if (team <= 1) {
-        for (size_t block = 0; block < c->blocks; block++) EMBLA_TRY(run_block(c, block));
-        return EMBLA_OK;
-    }
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (size_t block = 0; block < c->blocks; block++)
-        embla_failure_keep(&failed, run_block(c, block));
-    return embla_failure_say(&failed);
+    const call *c = job;
+    for (size_t block = first; block < end; block++) EMBLA_TRY(run_block(c, block, slot));
+    return EMBLA_OK;
 }
 
 static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t out)
@@ -248,23 +243,37 @@ typedef struct {
     const void *at; /* the rounded numbers */
 } rounded;
 
-void embla_layer_round(int threads, const float *from, size_t count, bool widen, void *to)
+typedef struct {
+    const float *from;
+    size_t count;
+    bool widen;
+    void *to;
+} rounding;
+
+static embla_status round_pieces(void *job, size_t first, size_t end, size_t slot)
 {
-    enum { PIECE = 4096 };
+    const rounding *r = job;
     embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
-    int team = embla_threads_for(threads, count * sizeof *from);
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
-    for (size_t i = 0; i < count; i += PIECE) {
-        size_t n = count - i < PIECE ? count - i : PIECE;
-        uint16_t half[PIECE], *out = widen ? half : (uint16_t *)to + i;
-        encode(from + i, n, 1.0f, out);
-        for (size_t j = 0; widen && j < n; j++) ((float *)to)[i + j] = embla_f32_from_bf16(half[j]);
+    (void)slot;
+    for (size_t i = first * PIECE; i < r->count && i < end * PIECE; i += PIECE) {
+        size_t n = r->count - i < PIECE ? r->count - i : PIECE;
+        uint16_t half[PIECE], *out = r->widen ? half : (uint16_t *)r->to + i;
+        encode(r->from + i, n, 1.0f, out);
+        for (size_t j = 0; r->widen && j < n; j++)
+            ((float *)r->to)[i + j] = embla_f32_from_bf16(half[j]);
     }
+    return EMBLA_OK;
+}
+
+embla_status embla_layer_round(int threads, const float *from, size_t count, bool widen, void *to)
+{
+    const rounding r = {.from = from, .count = count, .widen = widen, .to = to};
+    return embla_share(embla_threads_for(threads, count * sizeof *from), blocks_of(count, PIECE), 0,
+                       round_pieces, &r);
 }
 
 /* Rounds the factors that have no rounded copy yet, and gets memory for bf16 products if needed. */
-static embla_status round_factors(call *c, rounded *factors, size_t count, int team,
+static embla_status round_factors(call *c, rounded *factors, size_t count, int threads,
                                   embla_scratch_use *use)
 {
     embla_layout layout = {0};
@@ -274,20 +283,24 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
         if (c->engine) factors[i].at = embla_layer_rounded(c->way, factors[i].from);
         factors[i].place = embla_layout_add(&layout, factors[i].at ? 0 : factors[i].count, unit);
     }
-    space = embla_layout_add(&layout, widen ? (size_t)team * EMBLA_BF16_SPACE : 0, sizeof(float));
+    space =
+        embla_layout_add(&layout, widen ? (size_t)threads * EMBLA_BF16_SPACE : 0, sizeof(float));
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "the factors in bf16 do not fit in memory");
     EMBLA_TRY(embla_scratch_begin(c->way->scratch, layout.bytes,
                                   "factors of a linear layer in bf16", use));
-    for (size_t i = 0; i < count; i++) {
+    embla_status status = EMBLA_OK;
+    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
         char *to = (char *)use->memory + factors[i].place;
         if (factors[i].at) continue;
-        embla_layer_round(c->way->threads, factors[i].from, factors[i].count, !c->engine, to);
+        status =
+            embla_layer_round(c->way->threads, factors[i].from, factors[i].count, !c->engine, to);
         factors[i].at = to;
     }
+    if (status != EMBLA_OK) embla_scratch_end(use);
     c->space = widen ? (float *)(void *)((char *)use->memory + space) : NULL;
     c->bf16 = c->engine;
-    return EMBLA_OK;
+    return status;
 }
 
 /* ---- forward and backward ---- */
@@ -311,13 +324,13 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
                                    .add = add};
     if (n == 0 || out == 0) return EMBLA_OK;
     add_product(&c, &product, bias);
-    int team = team_for(&c, n * in * out);
+    int threads = threads_for(&c, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 2, team, &use));
+        EMBLA_TRY(round_factors(&c, factors, 2, threads, &use));
         c.parts[0].product.a = factors[0].at;
         c.parts[0].product.b = factors[1].at;
     }
-    embla_status status = run(&c, team);
+    embla_status status = embla_share(threads, c.blocks, 1, run_blocks, &c);
     embla_scratch_end(&use);
     return status;
 }
@@ -333,9 +346,9 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     embla_scratch_use use = {0};
     if (n == 0 || out == 0) return EMBLA_OK;
     const void *left = dy;
-    int team = embla_threads_for(way->threads, n * in * out);
+    int threads = embla_threads_for(way->threads, n * in * out);
     if (rounds(way)) {
-        EMBLA_TRY(round_factors(&c, factors, 3, team, &use));
+        EMBLA_TRY(round_factors(&c, factors, 3, threads, &use));
         left = factors[0].at;
         w = factors[1].at;
         x = factors[2].at;
@@ -353,7 +366,7 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
     }
     p = (embla_plain_product){.n = out, .k = n, .a = dy, .a_stride = out, .out = dbias};
     if (dbias) add_part(&c, &(part_of_call){.product = p, .sums = true, .columns = BIAS});
-    embla_status status = run(&c, team);
+    embla_status status = embla_share(threads, c.blocks, 1, run_blocks, &c);
     embla_scratch_end(&use);
     return status;
 }

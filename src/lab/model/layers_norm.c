@@ -7,6 +7,7 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "model/layers.h"
 #include "model/real.h"
@@ -24,6 +25,9 @@ typedef struct {
     size_t dim;
     const void *x, *gain, *bias, *dy;
     void *y, *stats, *dx;
+    embla_gpt_precision precision;
+    size_t n;     /* backward: tokens */
+    double *sums; /* backward: of each block, 2 x dim; NULL means not wanted */
 } norm_job;
 
 typedef struct {
@@ -44,17 +48,20 @@ typedef struct {
 
 /* ---- norms ---- */
 
-static void norm_tokens(const embla_layer_way *way, const norm_job *job, size_t first, size_t n)
+static embla_status norm_tokens(void *job, size_t first, size_t end, size_t slot)
 {
-    if (way->precision == EMBLA_GPT_F64)
-        EMBLA_PICK(norm_rows_f64)(job, first, n);
+    const norm_job *j = job;
+    (void)slot;
+    if (j->precision == EMBLA_GPT_F64)
+        EMBLA_PICK(norm_rows_f64)(j, first, end - first);
     else
-        EMBLA_PICK(norm_rows_f32)(job, first, n);
+        EMBLA_PICK(norm_rows_f32)(j, first, end - first);
+    return EMBLA_OK;
 }
 
-void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
-                        const void *x, size_t n, size_t dim, const void *gain, const void *bias,
-                        void *y, void *stats)
+embla_status embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
+                                const void *x, size_t n, size_t dim, const void *gain,
+                                const void *bias, void *y, void *stats)
 {
     norm_job job = {.kind = kind,
                     .epsilon = epsilon,
@@ -63,14 +70,10 @@ void embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double
                     .gain = gain,
                     .bias = bias,
                     .y = y,
-                    .stats = stats};
-    int team = embla_threads_for(way->threads, 2 * n * dim * embla_real_bytes(way->precision));
-    if (team <= 1) {
-        norm_tokens(way, &job, 0, n);
-        return;
-    }
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t t = 0; t < n; t++) norm_tokens(way, &job, t, 1);
+                    .stats = stats,
+                    .precision = way->precision};
+    int threads = embla_threads_for(way->threads, 2 * n * dim * embla_real_bytes(way->precision));
+    return embla_share(threads, n, 0, norm_tokens, &job);
 }
 
 /* Tokens of a block: few enough for BLOCKS_MOST blocks, but at least BLOCK. */
@@ -80,15 +83,20 @@ static size_t block_of(size_t n)
     return block < BLOCK ? BLOCK : block;
 }
 
-static void back_block(const embla_layer_way *way, const norm_job *job, size_t n, size_t block,
-                       double *sums)
+static embla_status back_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t size = block_of(n), first = block * size, some = n - first < size ? n - first : size;
-    if (sums) sums += block * 2 * job->dim;
-    if (way->precision == EMBLA_GPT_F64)
-        EMBLA_PICK(norm_back_f64)(job, first, some, sums);
-    else
-        EMBLA_PICK(norm_back_f32)(job, first, some, sums);
+    const norm_job *j = job;
+    size_t size = block_of(j->n);
+    (void)slot;
+    for (size_t block = first; block < end; block++) {
+        size_t from = block * size, some = j->n - from < size ? j->n - from : size;
+        double *sums = j->sums ? j->sums + block * 2 * j->dim : NULL;
+        if (j->precision == EMBLA_GPT_F64)
+            EMBLA_PICK(norm_back_f64)(j, from, some, sums);
+        else
+            EMBLA_PICK(norm_back_f32)(j, from, some, sums);
+    }
+    return EMBLA_OK;
 }
 
 /* Adds the sums of the blocks, which are stride doubles apart, to out. */
@@ -115,7 +123,9 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
                     .gain = gain,
                     .dy = dy,
                     .stats = (void *)(uintptr_t)stats,
-                    .dx = dx};
+                    .dx = dx,
+                    .precision = way->precision,
+                    .n = n};
     size_t size = block_of(n), blocks = n / size + (n % size > 0);
     double stack[STACK], *sums = dgain || dbias ? stack : NULL;
     embla_layout layout = {0};
@@ -126,47 +136,57 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
         sums = use.memory;
     }
     if (sums) memset(sums, 0, blocks * 2 * dim * sizeof *sums);
-    int team = embla_threads_for(way->threads, 4 * n * dim * embla_real_bytes(way->precision));
-    if (team <= 1)
-        for (size_t b = 0; b < blocks; b++) back_block(way, &job, n, b, sums);
-    else {
-#pragma omp parallel for num_threads(team) schedule(static)
-        for (size_t b = 0; b < blocks; b++) back_block(way, &job, n, b, sums);
+    job.sums = sums;
+    int threads = embla_threads_for(way->threads, 4 * n * dim * embla_real_bytes(way->precision));
+    embla_status status = embla_share(threads, blocks, 0, back_blocks, &job);
+    if (status == EMBLA_OK && sums) {
+        add_sums(way, sums, blocks, 2 * dim, dim, dgain);
+        add_sums(way, sums + dim, blocks, 2 * dim, dim, dbias);
     }
-    if (sums) add_sums(way, sums, blocks, 2 * dim, dim, dgain);
-    if (sums) add_sums(way, sums + dim, blocks, 2 * dim, dim, dbias);
     embla_scratch_end(&use);
-    return EMBLA_OK;
+    return status;
 }
 
 /* ---- activations ---- */
 
 typedef void act_fn(const act_job *job, size_t first, size_t n);
 
-static void in_pieces(const embla_layer_way *way, act_fn *f, const act_job *job, size_t n)
+typedef struct {
+    act_fn *f;
+    const act_job *job;
+    size_t n;
+} pieces_job;
+
+static embla_status run_pieces(void *job, size_t first, size_t end, size_t slot)
 {
-    int team = embla_threads_for(way->threads, 4 * n * embla_real_bytes(way->precision));
-    if (team <= 1) {
-        for (size_t i = 0; i < n; i += PIECE) f(job, i, n - i < PIECE ? n - i : PIECE);
-        return;
-    }
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < n; i += PIECE) f(job, i, n - i < PIECE ? n - i : PIECE);
+    const pieces_job *p = job;
+    (void)slot;
+    for (size_t i = first * PIECE; i < p->n && i < end * PIECE; i += PIECE)
+        p->f(p->job, i, p->n - i < PIECE ? p->n - i : PIECE);
+    return EMBLA_OK;
 }
 
-void embla_activation_forward(const embla_layer_way *way, embla_activation kind, const void *a,
-                              const void *up, size_t n, size_t hidden, void *y)
+static embla_status in_pieces(const embla_layer_way *way, act_fn *f, const act_job *job, size_t n)
+{
+    int threads = embla_threads_for(way->threads, 4 * n * embla_real_bytes(way->precision));
+    return embla_share(threads, n / PIECE + (n % PIECE > 0), 0, run_pieces,
+                       &(pieces_job){f, job, n});
+}
+
+embla_status embla_activation_forward(const embla_layer_way *way, embla_activation kind,
+                                      const void *a, const void *up, size_t n, size_t hidden,
+                                      void *y)
 {
     act_job job = {.kind = kind, .a = a, .up = up, .y = y};
-    in_pieces(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? act_f64 : act_f32), &job,
-              n * hidden);
+    return in_pieces(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? act_f64 : act_f32), &job,
+                     n * hidden);
 }
 
-void embla_activation_backward(const embla_layer_way *way, embla_activation kind, const void *a,
-                               const void *up, const void *dy, size_t n, size_t hidden, void *da,
-                               void *dup)
+embla_status embla_activation_backward(const embla_layer_way *way, embla_activation kind,
+                                       const void *a, const void *up, const void *dy, size_t n,
+                                       size_t hidden, void *da, void *dup)
 {
     act_job job = {.kind = kind, .a = a, .up = up, .dy = dy, .da = da, .dup = dup};
-    in_pieces(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? act_back_f64 : act_back_f32), &job,
-              n * hidden);
+    return in_pieces(way, EMBLA_PICK(way->precision == EMBLA_GPT_F64 ? act_back_f64 : act_back_f32),
+                     &job, n * hidden);
 }

@@ -4,6 +4,7 @@
 
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "model/layers.h"
 
@@ -68,6 +69,13 @@ static void rotate_position(const rotation *t, size_t p)
     }
 }
 
+static embla_status rotate_positions(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t p = first; p < end; p++) rotate_position(job, p);
+    return EMBLA_OK;
+}
+
 embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shape *shape,
                                 size_t size, size_t heads, size_t n, size_t length, size_t first,
                                 size_t stride, bool back, void *x)
@@ -95,13 +103,8 @@ embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shap
                   .back = back,
                   .rates = rates,
                   .x = x};
-    int team = embla_threads_for(way->threads, 2 * n * heads * size * sizeof(float));
-    if (team <= 1)
-        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
-    else {
-#pragma omp parallel for num_threads(team) schedule(static)
-        for (size_t p = 0; p < positions; p++) rotate_position(&t, p);
-    }
+    int threads = embla_threads_for(way->threads, 2 * n * heads * size * sizeof(float));
+    embla_status status = embla_share(threads, positions, 0, rotate_positions, &t);
     embla_mem_free(memory, bytes);
-    return EMBLA_OK;
+    return status;
 }

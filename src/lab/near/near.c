@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/kernels.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "near/sketch.h"
@@ -87,8 +88,10 @@ typedef struct {
     embla_query_size *sizes; /* count */
     double unit;             /* Euclidean: every query was multiplied with this */
     double error;            /* maximum error of a product of a row and a query of norm 1 */
-    worker *workers;
+    worker *workers;         /* one for each slot */
     int threads;
+    embla_scored *out; /* count x k */
+    bool *again;       /* count: true for a query that a scan must answer */
 } many;
 
 /* The float above x, so that rounding to float keeps an upper bound. */
@@ -232,11 +235,10 @@ static void add_odd_row(const many *m, worker *w, int64_t row, const float *numb
     }
 }
 
-/* Does nothing once the caller wants to stop: the answers are then not used. */
-static void search_tile(const many *m, worker *w, int64_t tile)
+static embla_status search_tile(const many *m, worker *w, int64_t tile)
 {
     const embla_question *q = m->q;
-    if (embla_watch_step(q->watch, false, 0)) return;
+    if (embla_watch_step(q->watch, false, 0)) return embla_watch_say(q->watch);
     int64_t first = tile * (int64_t)m->tile;
     size_t n = q->rows - first < (int64_t)m->tile ? (size_t)(q->rows - first) : m->tile;
     const float *rows = prepare_tile(m, w, first, n);
@@ -254,16 +256,20 @@ static void search_tile(const many *m, worker *w, int64_t tile)
                                        .form = EMBLA_PRODUCT_A_BT};
         w->failed = embla_engine_product(&product) != EMBLA_OK;
         if (!w->failed) search_products(m, w, first, n, from, queries);
-        if (embla_watch_step(q->watch, w == m->workers, (int64_t)(n * queries))) return;
+        if (embla_watch_step(q->watch, embla_share_is_caller(), (int64_t)(n * queries)))
+            return embla_watch_say(q->watch);
     }
     for (size_t r = 0; r < n; r++)
         if (w->bounds[r].kind == ROW_ODD)
             add_odd_row(m, w, first + (int64_t)r, rows + r * m->stride, w->squares[r]);
+    return EMBLA_OK;
 }
 
-static worker *my_worker(const many *m)
+static embla_status search_tiles(void *job, size_t first, size_t end, size_t slot)
 {
-    return &m->workers[embla_threads_mine()];
+    const many *m = job;
+    for (size_t i = first; i < end; i++) EMBLA_TRY(search_tile(m, &m->workers[slot], (int64_t)i));
+    return EMBLA_OK;
 }
 
 /* Joins all threads' candidates of a query and scores them in double. Returns false if a row that
@@ -293,26 +299,27 @@ static bool score_candidates(const many *m, worker *w, size_t query, embla_best 
            lower_bound_of_score(m, m->sizes[query], answer->items[0].score) > best->items[0].score;
 }
 
-/* Writes answers to out; sets again[i] for a query that a scan must answer. */
-static void run_many(const many *m, embla_scored *out, bool *again)
+static embla_status answer_queries(void *job, size_t first, size_t end, size_t slot)
 {
-    const embla_question *q = m->q;
-    int64_t tiles = (q->rows - 1) / (int64_t)m->tile + 1;
-#pragma omp parallel num_threads(m->threads) if (m->threads > 1)
-    {
-#pragma omp for schedule(dynamic)
-        for (int64_t tile = 0; tile < tiles; tile++) search_tile(m, my_worker(m), tile);
-#pragma omp for schedule(dynamic, 16)
-        for (size_t i = 0; i < m->count; i++) {
-            embla_best answer = {.items = out + i * q->k, .room = q->k};
-            again[i] = !score_candidates(m, my_worker(m), i, &answer);
-            embla_best_sort(&answer);
-            for (size_t j = answer.count; j < q->k; j++)
-                answer.items[j] = (embla_scored){.row = -1};
-        }
+    const many *m = job;
+    const size_t k = m->q->k;
+    for (size_t i = first; i < end; i++) {
+        embla_best best = {.items = m->out + i * k, .room = k};
+        m->again[i] = !score_candidates(m, &m->workers[slot], i, &best);
+        embla_best_sort(&best);
+        for (size_t j = best.count; j < k; j++) best.items[j] = (embla_scored){.row = -1};
     }
+    return EMBLA_OK;
+}
+
+static embla_status run_many(const many *m)
+{
+    size_t tiles = (size_t)(m->q->rows - 1) / m->tile + 1;
+    EMBLA_TRY(embla_share(m->threads, tiles, 1, search_tiles, m));
+    EMBLA_TRY(embla_share(m->threads, m->count, 16, answer_queries, m));
     for (int t = 0; t < m->threads; t++)
-        for (size_t i = 0; m->workers[t].failed && i < m->count; i++) again[i] = true;
+        for (size_t i = 0; m->workers[t].failed && i < m->count; i++) m->again[i] = true;
+    return EMBLA_OK;
 }
 
 /* ---- memory for it ---- */
@@ -385,13 +392,14 @@ static embla_status search_by_products(const embla_question *q, size_t first, si
               .stride = in_place ? table->row_stride / sizeof(float) : q->dim,
               .keep = kept(q),
               .error = 1.1 * 0x1p-24 * (double)(q->dim + 16),
-              .threads = threads};
+              .threads = threads,
+              .out = out + first * q->k,
+              .again = again + first};
     if (!in_place) m.decode = embla_dtype_decoder(table->dtype, q->kernels->isa);
     embla_status status = prepare(&m, &arena);
     if (status == EMBLA_OK) {
         scale_queries(&m);
-        run_many(&m, out + first * q->k, again + first);
-        status = embla_watch_say(q->watch);
+        status = run_many(&m);
         *nonfinite = 0;
         for (int t = 0; t < threads; t++) *nonfinite += m.workers[t].nonfinite;
     }

@@ -17,6 +17,7 @@
 
 #include "base/checked.h"
 #include "base/kernels.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/estimate.h"
 #include "near/near.h"
@@ -54,7 +55,7 @@ typedef struct {
     embla_decode_fn *decode; /* NULL: rows are used where they are */
     size_t dim, block;       /* rows in a block */
     bool filters;            /* estimates come first; see FILTER_VECTORS */
-    worker *workers;
+    worker *workers;         /* one for each slot */
     int threads;
 } pass;
 
@@ -202,15 +203,11 @@ static void scan_block(const pass *p, worker *w, int64_t block)
     }
 }
 
-static void scan_blocks(const pass *p)
+static embla_status scan_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t blocks = (p->scan->rows - 1) / (int64_t)p->block + 1;
-#pragma omp parallel num_threads(p->threads) if (p->threads > 1)
-    {
-        worker *w = &p->workers[embla_threads_mine()];
-#pragma omp for schedule(dynamic)
-        for (int64_t block = 0; block < blocks; block++) scan_block(p, w, block);
-    }
+    const pass *p = job;
+    for (size_t i = first; i < end; i++) scan_block(p, &p->workers[slot], (int64_t)i);
+    return EMBLA_OK;
 }
 
 /* ---- memory ---- */
@@ -307,10 +304,9 @@ embla_status embla_scan_run(const embla_scan *scan, embla_scored *out, embla_sca
     pass p;
     embla_status status = prepare(scan, &arena, &p);
     if (status == EMBLA_OK) status = embla_table_check_file(scan->table);
-    if (status == EMBLA_OK) {
-        scan_blocks(&p);
-        status = embla_table_check_file(scan->table);
-    }
+    if (status == EMBLA_OK)
+        status = embla_share(p.threads, (size_t)(scan->rows - 1) / p.block + 1, 1, scan_blocks, &p);
+    if (status == EMBLA_OK) status = embla_table_check_file(scan->table);
     if (status == EMBLA_OK) join_lists(&p, out, report);
     embla_arena_free(&arena);
     return status;

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "table/table.h"
 
@@ -94,7 +95,7 @@ static void pack_row(embla_sketch *sketch, int64_t row, const uint8_t *levels)
     }
 }
 
-/* One thread's work space: a decoded row, and its levels. */
+/* The work space of a slot: a decoded row, and its levels. */
 typedef struct {
     float *row;
     uint8_t *levels;
@@ -127,22 +128,27 @@ static void sketch_row(embla_sketch *sketch, int64_t row, const float *x, const 
     sketch->errors[row] = (float)(sqrt(changed) / norm * (1.0 + ROUNDING));
 }
 
+typedef struct {
+    embla_sketch *sketch;
+    const space *spaces;     /* one for each slot */
+    embla_decode_fn *decode; /* NULL means rows are used where they are */
+} sketching;
+
 /* Threads share the rows; no two rows have a byte in common. */
-static void sketch_rows(embla_sketch *sketch, const space *spaces, int threads)
+static embla_status sketch_rows(void *job, size_t first, size_t end, size_t slot)
 {
-    const embla_table *table = sketch->table;
-    embla_decode_fn *decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
-    const bool in_place = embla_table_in_place(table);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < table->rows; row++) {
-        const space *s = &spaces[embla_threads_mine()];
+    const sketching *k = job;
+    const embla_table *table = k->sketch->table;
+    const space *s = &k->spaces[slot];
+    for (int64_t row = (int64_t)first; row < (int64_t)end; row++) {
         const float *x = (const float *)(const void *)embla_table_at(table, row);
-        if (!in_place) {
-            decode(x, table->dim, table->scale, EMBLA_WRITE_PLAIN, s->row);
+        if (k->decode) {
+            k->decode(x, table->dim, table->scale, EMBLA_WRITE_PLAIN, s->row);
             x = s->row;
         }
-        sketch_row(sketch, row, x, s);
+        sketch_row(k->sketch, row, x, s);
     }
+    return EMBLA_OK;
 }
 
 static embla_status allocate(embla_sketch *sketch)
@@ -164,7 +170,8 @@ static embla_status allocate(embla_sketch *sketch)
 
 static embla_status build(embla_sketch *sketch, int threads, embla_arena *working)
 {
-    const size_t dim = sketch->table->dim;
+    const embla_table *table = sketch->table;
+    const size_t dim = table->dim;
     space *spaces = NULL;
     EMBLA_TRY(allocate(sketch));
     EMBLA_TRY(embla_arena_many(working, (uint64_t)threads, sizeof *spaces, "threads", &spaces));
@@ -172,9 +179,12 @@ static embla_status build(embla_sketch *sketch, int threads, embla_arena *workin
         EMBLA_TRY(embla_scan_take(working, dim, sizeof(float), "a row", &spaces[t].row));
         EMBLA_TRY(embla_scan_take(working, dim, 1, "levels of a row", &spaces[t].levels));
     }
-    EMBLA_TRY(embla_table_check_file(sketch->table));
-    sketch_rows(sketch, spaces, threads);
-    return embla_table_check_file(sketch->table);
+    sketching k = {.sketch = sketch, .spaces = spaces};
+    if (!embla_table_in_place(table))
+        k.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
+    EMBLA_TRY(embla_table_check_file(table));
+    EMBLA_TRY(embla_share(threads, (size_t)table->rows, 0, sketch_rows, &k));
+    return embla_table_check_file(table);
 }
 
 static embla_status check(const embla_table *table, const embla_sketch_options *options)
@@ -268,14 +278,16 @@ static void round_query(search *s)
                                     .times = (float)(1.0 + error + ROUNDING)};
 }
 
-static void bound_blocks(const search *s, int threads)
+static embla_status bound_blocks(void *job, size_t first, size_t end, size_t slot)
 {
+    const search *s = job;
     const embla_sketch *k = s->sketch;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t block = 0; block < s->blocks; block++)
+    (void)slot;
+    for (size_t block = first; block < end; block++)
         s->highest[block] =
-            s->bound(&s->terms, k->levels + (size_t)block * k->steps * STEP,
-                     k->factors + block * ROWS, k->errors + block * ROWS, s->bounds + block * ROWS);
+            s->bound(&s->terms, k->levels + block * k->steps * STEP, k->factors + block * ROWS,
+                     k->errors + block * ROWS, s->bounds + block * ROWS);
+    return EMBLA_OK;
 }
 
 /* The rows of a block: fewer at the end of those that are searched. */
@@ -391,7 +403,9 @@ static embla_status answer(search *s, embla_arena *arena, embla_scored *out, int
     EMBLA_TRY(prepare(s, arena, &chosen, &best));
     EMBLA_TRY(embla_table_check_file(q->table));
     round_query(s);
-    bound_blocks(s, embla_threads_for(q->threads, (size_t)s->blocks * s->sketch->steps * STEP));
+    size_t blocks = (size_t)s->blocks;
+    int threads = embla_threads_for(q->threads, blocks * s->sketch->steps * STEP);
+    EMBLA_TRY(embla_share(threads, blocks, 0, bound_blocks, s));
     double limit = find_limit(s, &chosen, &best);
     best.count = 0; /* these rows reach the limit, too, and are added again */
     *answered = limit > -HUGE_VAL && score_rows(s, limit, &best, nonfinite);

@@ -15,11 +15,12 @@
 #include "see/alike.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/kernels.h"
 #include "base/mem.h"
-#include "base/threads.h"
+#include "base/parallel.h"
 #include "near/order.h"
 #include "table/geometry.h"
 
@@ -173,7 +174,7 @@ typedef struct {
     int64_t *next; /* for each row: 1 + the row added before it in its cell; 0 means none */
     double reach;  /* the maximum distance of rows of one direction, plus slack */
     size_t axes;   /* axes of the grid: AXES, or dim if that is less */
-    float *space;  /* room for two rows for each thread */
+    float *space;  /* room for two rows for each part of a shared loop */
 } grid;
 
 static uint64_t mix(uint64_t z)
@@ -292,27 +293,43 @@ static bool is_compared(const embla_alike *alike, int64_t row)
     return alike->norms[row] > 0 && alike->original[row] == row;
 }
 
+typedef struct {
+    embla_alike *alike;
+    const grid *grid;
+    int64_t from; /* the first row of the block */
+    _Atomic int64_t looked, uncertain;
+} block;
+
+/* Compares rows of a block with the rows before the block. */
+static embla_status look_back(void *job, size_t first, size_t end, size_t part)
+{
+    block *b = job;
+    embla_alike *alike = b->alike;
+    float *space = b->grid->space + part * 2 * alike->table->dim;
+    int64_t looked = 0, uncertain = 0;
+    for (int64_t row = b->from + (int64_t)first; row < b->from + (int64_t)end; row++) {
+        alike->first[row] = row;
+        alike->cosine[row] = 1;
+        if (b->from == 0 || !is_compared(alike, row)) continue;
+        effort e = join_group(alike, b->grid, row, 0, space);
+        looked += e.looked;
+        uncertain += is_exhausted(&e);
+    }
+    atomic_fetch_add(&b->looked, looked);
+    atomic_fetch_add(&b->uncertain, uncertain);
+    return EMBLA_OK;
+}
+
 /* Compares rows from .. end-1 with earlier rows, on all threads, while the grid does not change.
  * Then compares them with each other, in order; a row has fewer rows before it in its block than
  * the limits. */
-static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t end, int threads)
+static embla_status find_block(embla_alike *alike, const grid *g, int64_t from, int64_t end,
+                               int threads)
 {
-    size_t two = 2 * alike->table->dim;
-    int64_t looked = 0, uncertain = 0;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 8)                \
-    reduction(+ : looked, uncertain)
-    for (int64_t row = from; row < end; row++) {
-        alike->first[row] = row;
-        alike->cosine[row] = 1;
-        if (from > 0 && is_compared(alike, row)) {
-            float *space = g->space + (size_t)embla_threads_mine() * two;
-            effort e = join_group(alike, g, row, 0, space);
-            looked += e.looked;
-            uncertain += is_exhausted(&e);
-        }
-    }
-    alike->looked += looked;
-    alike->uncertain += uncertain;
+    block b = {.alike = alike, .grid = g, .from = from};
+    EMBLA_TRY(embla_share(threads, (size_t)(end - from), 8, look_back, &b));
+    alike->looked += atomic_load(&b.looked);
+    alike->uncertain += atomic_load(&b.uncertain);
     for (int64_t row = from; row < end; row++) {
         int64_t original = alike->original[row];
         if (original != row) {
@@ -323,14 +340,16 @@ static void find_block(embla_alike *alike, const grid *g, int64_t from, int64_t 
         alike->looked += join_group(alike, g, row, from, g->space).looked;
         if (alike->first[row] == row) add_to_grid(alike, g, row);
     }
+    return EMBLA_OK;
 }
 
-static void find_groups(embla_alike *alike, const grid *g, int threads)
+static embla_status find_groups(embla_alike *alike, const grid *g, int threads)
 {
     enum { BLOCK = 512 }; /* at most EMBLA_ALIKE_COMPARED */
     int64_t rows = alike->table->rows;
     for (int64_t from = 0; from < rows; from += BLOCK)
-        find_block(alike, g, from, rows - from < BLOCK ? rows : from + BLOCK, threads);
+        EMBLA_TRY(find_block(alike, g, from, rows - from < BLOCK ? rows : from + BLOCK, threads));
+    return EMBLA_OK;
 }
 
 /* ---- both ---- */
@@ -370,7 +389,7 @@ static embla_status make_grid_and_find_groups(embla_alike *alike, float *space, 
     embla_status status = embla_arena_many(&arena, slots, sizeof(slot), "cells of rows", &g.slots);
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, rows, sizeof(int64_t), "cells of rows", &g.next);
-    if (status == EMBLA_OK) find_groups(alike, &g, threads);
+    if (status == EMBLA_OK) status = find_groups(alike, &g, threads);
     embla_arena_free(&arena);
     return status;
 }

@@ -12,13 +12,14 @@
 #include "base/arena.h"
 #include "base/kernels.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "files/cursor.h"
 #include "near/order.h"
 #include "table/table.h"
 
-enum { PART = 256 }; /* rows of one piece of work */
+enum { AT_ONCE = 256 }; /* rows that a thread takes */
 
 /* Letters for a row of the first table. */
 enum { ALONE, SAME, CHANGED, CHANGED_NONFINITE };
@@ -166,23 +167,21 @@ static void measure(const work *w, embla_diff_row *out)
 
 /* ---- all rows ---- */
 
-static void compare_part(work *w, int64_t part)
+static embla_status compare_some(void *job, size_t first, size_t end, size_t slot)
 {
-    int64_t end = (part + 1) * PART < w->tables[0]->rows ? (part + 1) * PART : w->tables[0]->rows;
-    for (int64_t row = part * PART; row < end; row++) {
+    const work *w = job;
+    (void)slot;
+    for (int64_t row = (int64_t)first; row < (int64_t)end; row++) {
         int64_t other = other_of(w, row);
         w->letters[row] = other < 0 ? ALONE : compare(w, row, other);
     }
+    return EMBLA_OK;
 }
 
 static embla_status compare_rows(work *w)
 {
-    int64_t parts = (w->tables[0]->rows + PART - 1) / PART;
-    int threads = w->threads;
-    (void)threads;
     for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t part = 0; part < parts; part++) compare_part(w, part);
+    EMBLA_TRY(embla_share(w->threads, (size_t)w->tables[0]->rows, AT_ONCE, compare_some, w));
     for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
     return EMBLA_OK;
 }
@@ -223,13 +222,17 @@ static embla_status count_rows(work *w)
     return EMBLA_OK;
 }
 
+static embla_status measure_some(void *job, size_t first, size_t end, size_t slot)
+{
+    const work *w = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) measure(w, &w->rows[i]);
+    return EMBLA_OK;
+}
+
 static embla_status measure_rows(work *w)
 {
-    int64_t count = w->diff->info.changed;
-    int threads = w->threads;
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, PART)
-    for (int64_t i = 0; i < count; i++) measure(w, &w->rows[i]);
+    EMBLA_TRY(embla_share(w->threads, (size_t)w->diff->info.changed, AT_ONCE, measure_some, w));
     for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
     return EMBLA_OK;
 }

@@ -22,6 +22,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "near/order.h"
@@ -86,6 +87,13 @@ static void examine_part(work *w, int64_t part)
     }
 }
 
+static embla_status examine_parts(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t part = first; part < end; part++) examine_part(job, (int64_t)part);
+    return EMBLA_OK;
+}
+
 static double square(const double *x, size_t dim)
 {
     double sum = 0;
@@ -96,11 +104,8 @@ static double square(const double *x, size_t dim)
 static embla_status first_pass(work *w)
 {
     size_t dim = w->table->dim;
-    int threads = w->threads;
-    (void)threads;
     EMBLA_TRY(embla_table_check_file(w->table));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t part = 0; part < w->parts; part++) examine_part(w, part);
+    EMBLA_TRY(embla_share(w->threads, (size_t)w->parts, 1, examine_parts, w));
     EMBLA_TRY(embla_table_check_file(w->table));
     for (int64_t part = 1; part < w->parts; part++)
         for (size_t k = 0; k < 2 * dim; k++) w->sums[k] += w->sums[(size_t)part * 2 * dim + k];
@@ -332,14 +337,18 @@ static void measure_part(work *w, int64_t part)
             measure(w, row, values);
 }
 
+static embla_status measure_parts(void *job, size_t first, size_t end, size_t slot)
+{
+    (void)slot;
+    for (size_t part = first; part < end; part++) measure_part(job, (int64_t)part);
+    return EMBLA_OK;
+}
+
 static embla_status second_pass(work *w)
 {
     embla_health_info *s = &w->health->info;
     double count = (double)(s->rows - s->nonfinite), sum = 0, squares = 0;
-    int threads = w->threads;
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t part = 0; part < w->parts; part++) measure_part(w, part);
+    EMBLA_TRY(embla_share(w->threads, (size_t)w->parts, 1, measure_parts, w));
     EMBLA_TRY(embla_table_check_file(w->table));
     if (count == 0) return EMBLA_OK;
     for (int64_t row = 0; row < s->rows; row++) sum += w->distance[row];

@@ -25,6 +25,7 @@
 #include "base/layout.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "corpus/corpus.h"
 #include "learn/clip.h"
@@ -238,7 +239,8 @@ embla_status embla_train_describe(const embla_train *train, embla_train_options 
 /* The parameters of one update. */
 typedef struct {
     const embla_train *t;
-    double factor; /* gradients are multiplied by this; 1 means not clipped */
+    size_t first, end; /* of the numbers */
+    double factor;     /* gradients are multiplied by this; 1 means not clipped */
     embla_step_fn *step;
     embla_rule rule;
     embla_moment moments[2]; /* without and with decay */
@@ -334,6 +336,17 @@ static void move_tile(const update *u, size_t from, size_t end)
     memset(gradients, 0, (end - from) * t->gpt->real);
 }
 
+static embla_status move_tiles(void *job, size_t first, size_t end, size_t slot)
+{
+    const update *u = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        size_t from = u->first + i * TILE;
+        move_tile(u, from, u->end - from < TILE ? u->end : from + TILE);
+    }
+    return EMBLA_OK;
+}
+
 embla_status embla_train_move(const embla_train *t, size_t first, size_t end, double rate,
                               double factor)
 {
@@ -341,17 +354,12 @@ embla_status embla_train_move(const embla_train *t, size_t first, size_t end, do
     size_t numbers = end - first;
     update u;
     EMBLA_TRY(update_of(t, rate, &u));
+    u.first = first;
+    u.end = end;
     u.factor = factor;
-    int64_t tiles = (int64_t)((numbers + TILE - 1) / TILE);
     int threads = embla_threads_for(t->options.threads, STREAMS * numbers * gpt->real);
     if (gpt->precision == EMBLA_GPT_F64) threads = 1;
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < tiles; i++) {
-        size_t from = (size_t)i * TILE;
-        move_tile(&u, first + from, first + (numbers - from < TILE ? numbers : from + TILE));
-    }
-    return EMBLA_OK;
+    return embla_share(threads, (numbers + TILE - 1) / TILE, 1, move_tiles, &u);
 }
 
 /* ---- gradients ---- */
@@ -397,13 +405,25 @@ static double leaf_sum(const embla_train *t, size_t leaf)
     return sum;
 }
 
-void embla_train_squares(const embla_train *t, size_t from, size_t end)
+typedef struct {
+    const embla_train *t;
+    size_t leaf; /* the first one */
+} squaring;
+
+static embla_status sum_leaves(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t first = from / LEAF, last = (end + LEAF - 1) / LEAF;
+    const squaring *s = job;
+    (void)slot;
+    for (size_t i = s->leaf + first; i < s->leaf + end; i++) s->t->leaves[i] = leaf_sum(s->t, i);
+    return EMBLA_OK;
+}
+
+embla_status embla_train_squares(const embla_train *t, size_t from, size_t end)
+{
+    const squaring s = {.t = t, .leaf = from / LEAF};
+    size_t last = (end + LEAF - 1) / LEAF;
     int threads = embla_threads_for(t->options.threads, (end - from) * sizeof(float));
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (size_t i = first; i < last; i++) t->leaves[i] = leaf_sum(t, i);
+    return embla_share(threads, last - s.leaf, 0, sum_leaves, &s);
 }
 
 void embla_train_rows_squares(const embla_train_rows *rows, embla_wide_sum *sum)
@@ -413,13 +433,17 @@ void embla_train_rows_squares(const embla_train_rows *rows, embla_wide_sum *sum)
 }
 
 /* The norm of all gradients that are not frozen. */
-static double gradient_norm(const embla_train *t, const embla_train_rows *rows)
+static embla_status gradient_norm(const embla_train *t, const embla_train_rows *rows, double *out)
 {
     embla_wide_sum grams = {0};
-    if (t->gpt->precision == EMBLA_GPT_F64) return length_wide(t);
-    embla_train_squares(t, 0, t->gpt->numbers);
+    if (t->gpt->precision == EMBLA_GPT_F64) {
+        *out = length_wide(t);
+        return EMBLA_OK;
+    }
+    EMBLA_TRY(embla_train_squares(t, 0, t->gpt->numbers));
     embla_train_rows_squares(rows, &grams);
-    return sqrt(embla_squares_join(t->leaves, t->leaf_count) + embla_wide_round(&grams));
+    *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + embla_wide_round(&grams));
+    return EMBLA_OK;
 }
 
 /* ---- a step ---- */
@@ -496,7 +520,7 @@ double embla_train_clip(const embla_train *t, double norm)
 static embla_status update_weights(embla_train *t, const embla_train_rows *rows,
                                    embla_train_report *r)
 {
-    r->norm = gradient_norm(t, rows);
+    EMBLA_TRY(gradient_norm(t, rows, &r->norm));
     r->skipped = !isfinite(r->norm);
     if (r->skipped) return EMBLA_OK;
     double factor = embla_train_clip(t, r->norm);

@@ -34,7 +34,8 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_train_batch(embla_train *train, s
                                                            embla_gpt_options *how);
 /* Sums the squares of gradients from .. end-1 in train->leaves, for embla_squares_join. Both are
  * borders of leaves, or the end of all weights. */
-EMBLA_PRIVATE void embla_train_squares(const embla_train *train, size_t from, size_t end);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_train_squares(const embla_train *train, size_t from,
+                                                             size_t end);
 /* Adds the squares of n-gram rows. The sum does not depend on their order, nor on who has them. */
 EMBLA_PRIVATE void embla_train_rows_squares(const embla_train_rows *rows, embla_wide_sum *sum);
 /* The factor that clips gradients of this norm; 1 means not clipped. */

@@ -209,7 +209,8 @@ static embla_status add_specials(training *t)
     t->special = t->learned.count;
     if (t->special > (size_t)o->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "max_tokens is %" PRId64 ", but there are %zu special tokens",
+                          "a vocabulary of %" PRId64
+                          " tokens is too small: there are %zu special tokens",
                           o->max_tokens, t->special);
     return EMBLA_OK;
 }

@@ -406,9 +406,9 @@ static embla_status learn(learning *l, const embla_word_list *list, bool bytes, 
     EMBLA_TRY(add_pieces(l, list, bytes, prefix));
     if (l->learned->count > (size_t)options->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "max_tokens is %" PRId64
-                          ", but the special tokens and the characters of the "
-                          "text are %zu tokens",
+                          "a vocabulary of %" PRId64
+                          " tokens is too small: the special tokens and the characters of the "
+                          "text are %zu",
                           options->max_tokens, l->learned->count);
     EMBLA_TRY(merge_pairs(l, prefix, options));
     return drop_doubles(l);

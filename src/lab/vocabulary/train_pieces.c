@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/failure.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "tokenizer/tokenize.h"
@@ -21,7 +21,7 @@ typedef struct {
     const embla_tokenizer *t;
     const char *text;
     size_t length;
-    worker *workers;
+    worker *workers; /* one for each slot */
     size_t worker_count;
 } counting;
 
@@ -64,17 +64,20 @@ static embla_status count_block(const counting *c, worker *w, size_t from, size_
 
 /* ---- all threads ---- */
 
-static embla_status count_round(const counting *c, size_t first, size_t blocks)
+/* Some blocks of the text, from number `first` on. */
+typedef struct {
+    const counting *counting;
+    size_t first;
+} some_blocks;
+
+static embla_status count_blocks(void *job, size_t first, size_t end, size_t slot)
 {
-    embla_failure failure = EMBLA_NO_FAILURE;
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)c->worker_count)
-    for (size_t i = first; i < first + blocks; i++) {
-        size_t end = c->length - i * BLOCK < BLOCK ? c->length : (i + 1) * BLOCK;
-        if (embla_failure_any(&failure)) continue;
-        embla_failure_keep(&failure,
-                           count_block(c, &c->workers[embla_threads_mine()], i * BLOCK, end));
-    }
-    return embla_failure_say(&failure);
+    const some_blocks *b = job;
+    const counting *c = b->counting;
+    for (size_t i = b->first + first; i < b->first + end; i++)
+        EMBLA_TRY(count_block(c, &c->workers[slot], i * BLOCK,
+                              c->length - i * BLOCK < BLOCK ? c->length : (i + 1) * BLOCK));
+    return EMBLA_OK;
 }
 
 static embla_status count_all(const counting *c, const embla_tokenizer_train_options *options)
@@ -84,7 +87,9 @@ static embla_status count_all(const counting *c, const embla_tokenizer_train_opt
         size_t done = at * BLOCK < c->length ? at * BLOCK : c->length;
         EMBLA_TRY(embla_progress_report(options->progress, options->context, "count", (int64_t)done,
                                         (int64_t)c->length));
-        EMBLA_TRY(count_round(c, at, blocks - at < ROUND ? blocks - at : ROUND));
+        const some_blocks b = {c, at};
+        EMBLA_TRY(embla_share((int)c->worker_count, blocks - at < ROUND ? blocks - at : ROUND, 1,
+                              count_blocks, &b));
     }
     return embla_progress_report(options->progress, options->context, "count", (int64_t)c->length,
                                  (int64_t)c->length);

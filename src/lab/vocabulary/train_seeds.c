@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "tokenizer/grow.h"
@@ -181,13 +182,16 @@ static void sort_range(const uint32_t *codes, uint32_t *list, size_t count)
     }
 }
 
-static void sort_suffixes(const seeding *s, int threads)
+/* The indices are code points; no suffix begins with 0. */
+static embla_status sort_suffixes(void *job, size_t first, size_t end, size_t slot)
 {
-#pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
-    for (size_t code = 1; code < CODES; code++)
+    const seeding *s = job;
+    (void)slot;
+    for (size_t code = first; code < end; code++)
         if (s->starts[code + 1] - s->starts[code] > 1)
             sort_range(s->codes, s->suffixes + s->starts[code],
                        s->starts[code + 1] - s->starts[code]);
+    return EMBLA_OK;
 }
 
 /* ---- strings ---- */
@@ -310,7 +314,8 @@ static embla_status make(seeding *s, const embla_counted_word *words, size_t cou
     s->starts = memory;
     EMBLA_TRY(read_pieces(s, words, count));
     EMBLA_TRY(begin_suffixes(s));
-    sort_suffixes(s, embla_threads_for(options->threads, s->suffix_count * 64));
+    int threads = embla_threads_for(options->threads, s->suffix_count * 64);
+    EMBLA_TRY(embla_share(threads, CODES, 64, sort_suffixes, s));
     EMBLA_TRY(find_nodes(s, options->min_count));
     return rank_all(s, seeds);
 }

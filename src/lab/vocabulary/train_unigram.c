@@ -21,10 +21,12 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "tokenizer/grow.h"
+#include "vocabulary/train_math.h"
 #include "vocabulary/train_pieces.h"
 
 #define SHRINK          0.75
@@ -32,7 +34,13 @@
 #define LEAST_EXPECTED  0.5
 #define STEP_OF_MISSING 0.0001 /* between the scores of characters that were dropped */
 #define SMALL           1e-100 /* sums below this are multiplied by 2^LIFT */
-enum { LIFT = 300, EM_STEPS = 2, EDGES = EMBLA_SEED_CHARS + 1, WINDOW = 4 * EMBLA_SEED_CHARS };
+enum {
+    LIFT = 300,
+    EM_STEPS = 2,
+    AT_ONCE = 64, /* pieces or strings that a thread takes */
+    EDGES = EMBLA_SEED_CHARS + 1,
+    WINDOW = 4 * EMBLA_SEED_CHARS
+};
 
 /* A string of the model, or the unknown character (item -1), that begins at a place of a piece. */
 typedef struct {
@@ -47,7 +55,7 @@ typedef struct {
     int32_t item;
 } path;
 
-/* What a thread has for itself. */
+/* What each slot of a shared loop has for itself. */
 typedef struct {
     void *memory;
     double *forward, *backward; /* sums at each byte of a piece */
@@ -73,43 +81,12 @@ typedef struct {
     size_t worker_count, worker_bytes; /* of what each has */
 } learning;
 
-/* ---- functions ---- */
-
-/* The natural logarithm of a positive number: that of the power of 2, and the series of
- * log((1 + s) / (1 - s)) for the rest. */
-static double log_of(double x)
-{
-    int power = 0;
-    double m = frexp(x, &power);
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        power--;
-    }
-    double s = (m - 1) / (m + 1), z = s * s, sum = 0;
-    for (int k = 23; k >= 3; k -= 2) sum = (sum + 1.0 / k) * z;
-    return (double)power * 0x1.62e42fefa39efp-1 + (2 * s + 2 * s * sum);
-}
-
-/* Its asymptotic series, from 7 up. */
-static double digamma_of(double x)
-{
-    double below = 0;
-    while (x < 7) {
-        below -= 1 / x;
-        x += 1;
-    }
-    x -= 0.5;
-    double z = 1 / (x * x);
-    return below + log_of(x) + z / 24 - z * z * 7 / 960 + z * z * z * 31 / 8064 -
-           z * z * z * z * 127 / 30720;
-}
+/* ---- ways to cut ---- */
 
 static double lift(double x, int32_t times)
 {
     return times == 0 ? x : ldexp(x, LIFT * times);
 }
-
-/* ---- ways to cut ---- */
 
 /* Lists the strings that begin at a place, and the unknown character if the first character is not
  * one of them. */
@@ -227,21 +204,33 @@ static void count_best(const learning *l, worker *w, const embla_counted_word *w
 
 typedef void word_fn(const learning *l, worker *w, const embla_counted_word *word);
 
-/* Calls a function for each piece, and adds the counts of all threads to those of the first. */
-static void count_words(learning *l, word_fn *count)
+typedef struct {
+    const learning *l;
+    word_fn *count;
+} counting;
+
+static embla_status count_some(void *job, size_t first, size_t end, size_t slot)
 {
+    const counting *c = job;
+    for (size_t i = first; i < end; i++) c->count(c->l, &c->l->workers[slot], &c->l->words[i]);
+    return EMBLA_OK;
+}
+
+/* Calls a function for each piece, and adds the counts of all threads to those of the first. */
+static embla_status count_words(learning *l, word_fn *count)
+{
+    const counting c = {l, count};
     for (size_t i = 0; i < l->worker_count; i++) {
         memset(l->workers[i].counts, 0, l->seeds.count * sizeof *l->workers[i].counts);
         l->workers[i].unknown = 0;
     }
-#pragma omp parallel for schedule(dynamic, 64) num_threads((int)l->worker_count)
-    for (size_t i = 0; i < l->word_count; i++)
-        count(l, &l->workers[embla_threads_mine()], &l->words[i]);
+    EMBLA_TRY(embla_share((int)l->worker_count, l->word_count, AT_ONCE, count_some, &c));
     for (size_t i = 1; i < l->worker_count; i++) {
         for (size_t j = 0; j < l->seeds.count; j++)
             l->workers[0].counts[j] += l->workers[i].counts[j];
         l->workers[0].unknown += l->workers[i].unknown;
     }
+    return EMBLA_OK;
 }
 
 /* ---- the model ---- */
@@ -282,23 +271,24 @@ static void set_first_scores(learning *l)
     double sum = 0;
     for (size_t i = 0; i < l->seeds.count; i++) sum += l->seeds.items[i].score;
     for (size_t i = 0; i < l->seeds.count; i++)
-        l->seeds.items[i].score = log_of(l->seeds.items[i].score) - log_of(sum);
+        l->seeds.items[i].score = embla_log_of(l->seeds.items[i].score) - embla_log_of(sum);
 }
 
-static void improve_scores(learning *l)
+static embla_status improve_scores(learning *l)
 {
     const int64_t *counts = l->workers[0].counts;
     double sum = 0;
-    count_words(l, expect_piece);
+    EMBLA_TRY(count_words(l, expect_piece));
     for (size_t i = 0; i < l->seeds.count; i++)
         if ((double)counts[i] / l->unit >= LEAST_EXPECTED) sum += (double)counts[i] / l->unit;
-    const double all = digamma_of(sum);
+    const double all = embla_digamma_of(sum);
     for (size_t i = 0; i < l->seeds.count; i++) {
         double expected = (double)counts[i] / l->unit;
         l->seeds.items[i].score =
-            expected >= LEAST_EXPECTED ? digamma_of(expected) - all : -INFINITY;
+            expected >= LEAST_EXPECTED ? embla_digamma_of(expected) - all : -INFINITY;
     }
     set_chances(l);
+    return EMBLA_OK;
 }
 
 /* ---- pruning ---- */
@@ -318,9 +308,16 @@ static int by_loss(const void *left, const void *right)
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
+typedef struct {
+    const learning *l;
+    candidate *list;
+    double sum, words; /* uses of strings, and words, in the text */
+} losing;
+
 /* How much is lost if each use of a string is replaced by the second best way to cut it. */
-static double loss_of(const learning *l, worker *w, size_t item, double sum, double words)
+static double loss_of(const losing *p, worker *w, size_t item)
 {
+    const learning *l = p->l;
     const embla_seed *seed = &l->seeds.items[item];
     const int64_t *counts = l->workers[0].counts;
     const double own = (double)counts[item];
@@ -332,24 +329,29 @@ static double loss_of(const learning *l, worker *w, size_t item, double sum, dou
         return own > 0 ? INFINITY : -INFINITY;
     if (own == 0) return -INFINITY;
     for (size_t at = seed->length; at > 0; at = w->paths[at].start) parts++;
-    double after = log_of(sum + own * (double)(parts - 1)), other = 0;
+    double after = embla_log_of(p->sum + own * (double)(parts - 1)), other = 0;
     for (size_t at = seed->length; at > 0; at = w->paths[at].start) {
         int32_t part = w->paths[at].item;
         double count = (double)(part < 0 ? l->workers[0].unknown : counts[part]);
-        other += log_of(count + own) - after;
+        other += embla_log_of(count + own) - after;
     }
-    return own / words * (log_of(own) - log_of(sum) - other);
+    return own / p->words * (embla_log_of(own) - embla_log_of(p->sum) - other);
 }
 
-static void find_losses(const learning *l, candidate *list)
+static embla_status lose_some(void *job, size_t first, size_t end, size_t slot)
 {
-    double sum = (double)l->workers[0].unknown, words = 0;
-    for (size_t i = 0; i < l->seeds.count; i++) sum += (double)l->workers[0].counts[i];
-    for (size_t i = 0; i < l->word_count; i++) words += (double)l->words[i].count;
-#pragma omp parallel for schedule(dynamic, 64) num_threads((int)l->worker_count)
-    for (size_t i = 0; i < l->seeds.count; i++)
-        list[i] =
-            (candidate){loss_of(l, &l->workers[embla_threads_mine()], i, sum, words), (uint32_t)i};
+    const losing *p = job;
+    for (size_t i = first; i < end; i++)
+        p->list[i] = (candidate){loss_of(p, &p->l->workers[slot], i), (uint32_t)i};
+    return EMBLA_OK;
+}
+
+static embla_status find_losses(const learning *l, candidate *list)
+{
+    losing p = {.l = l, .list = list, .sum = (double)l->workers[0].unknown};
+    for (size_t i = 0; i < l->seeds.count; i++) p.sum += (double)l->workers[0].counts[i];
+    for (size_t i = 0; i < l->word_count; i++) p.words += (double)l->words[i].count;
+    return embla_share((int)l->worker_count, l->seeds.count, AT_ONCE, lose_some, &p);
 }
 
 /* Keeps the strings whose loss is highest, in the order of their losses. */
@@ -358,7 +360,7 @@ static embla_status keep_best(learning *l, candidate *list, size_t wanted)
     const size_t room = l->seeds.count + 1;
     size_t count = 0;
     void *memory = NULL;
-    find_losses(l, list);
+    EMBLA_TRY(find_losses(l, list));
     qsort(list, l->seeds.count, sizeof *list, by_loss);
     EMBLA_TRY(embla_mem_new(room * sizeof(embla_seed), "strings", &memory));
     embla_seed *kept = memory;
@@ -380,7 +382,7 @@ static embla_status prune(learning *l, size_t enough)
     const size_t wanted = (size_t)((double)(l->alive + 1) * SHRINK);
     const size_t bytes = (l->seeds.count + 1) * sizeof(candidate);
     void *list = NULL;
-    count_words(l, count_best);
+    EMBLA_TRY(count_words(l, count_best));
     EMBLA_TRY(embla_mem_new(bytes, "strings", &list));
     embla_status status = keep_best(l, list, (wanted > enough ? wanted : enough) - 1);
     embla_mem_free(list, bytes);
@@ -399,7 +401,7 @@ static embla_status improve(learning *l)
             size_t all = first > enough ? first - enough : 1;
             EMBLA_TRY(embla_progress_report(l->options->progress, l->options->context, "prune",
                                             more < all ? (int64_t)(all - more) : 0, (int64_t)all));
-            improve_scores(l);
+            EMBLA_TRY(improve_scores(l));
         }
         if (l->alive + 1 <= enough) return EMBLA_OK;
         EMBLA_TRY(prune(l, enough));
@@ -517,9 +519,9 @@ static embla_status keep_characters(learning *l, const embla_learned *learned)
     const size_t count = l->seeds.characters;
     if (learned->count + count > (size_t)l->options->max_tokens)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "max_tokens is %" PRId64
-                          ", but the special tokens and the characters of the "
-                          "text are %zu tokens",
+                          "a vocabulary of %" PRId64
+                          " tokens is too small: the special tokens and the characters of the "
+                          "text are %zu",
                           l->options->max_tokens, learned->count + count);
     EMBLA_TRY(embla_grow(&l->characters, &l->character_room, 0, count + 1, sizeof *l->characters,
                          "characters"));

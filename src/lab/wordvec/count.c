@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "base/checksum.h"
-#include "base/failure.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
 
@@ -260,18 +260,28 @@ static embla_status add_section(embla_text_counts *t, const section *s, size_t m
     return trim(t, most);
 }
 
-/* Counts up to `count` sections at the same time, then adds them in order. */
+typedef struct {
+    const embla_reading *reading;
+    uint64_t from, seed;
+    section *sections;
+} counting;
+
+static embla_status count_sections(void *job, size_t first, size_t end, size_t slot)
+{
+    const counting *c = job;
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        EMBLA_TRY(count_section(c->reading, c->from + i * SECTION, c->seed, &c->sections[i]));
+    return EMBLA_OK;
+}
+
+/* Counts `count` sections at the same time, then adds them in order. */
 static embla_status count_some(const embla_reading *r, uint64_t from, size_t count, size_t most,
                                section *sections, embla_text_counts *t)
 {
-    embla_failure failed = EMBLA_NO_FAILURE;
-#pragma omp parallel for num_threads((int)count) schedule(static, 1)
-    for (size_t i = 0; i < count; i++) {
-        sections[i] = (section){0};
-        embla_failure_keep(&failed,
-                           count_section(r, from + i * SECTION, t->words.seed, &sections[i]));
-    }
-    embla_status status = embla_failure_say(&failed);
+    const counting c = {r, from, t->words.seed, sections};
+    memset(sections, 0, count * sizeof *sections); /* also those that are left out */
+    embla_status status = embla_share((int)count, count, 0, count_sections, &c);
     for (size_t i = 0; i < count; i++) {
         if (status == EMBLA_OK) status = add_section(t, &sections[i], most);
         embla_counter_free(&sections[i].words);
@@ -285,12 +295,12 @@ static embla_status count_all(const embla_reading *r, size_t most,
     section sections[SECTIONS_MOST];
     for (uint64_t at = 0; at < r->size;) {
         uint64_t left = r->size - at, parts = left / SECTION + (left % SECTION > 0);
-        size_t team = (size_t)embla_threads_for(options->threads, (size_t)left);
-        if (team > SECTIONS_MOST) team = SECTIONS_MOST;
-        if (team > parts) team = (size_t)parts;
-        EMBLA_TRY(count_some(r, at, team, most, sections, t));
+        size_t threads = (size_t)embla_threads_for(options->threads, (size_t)left);
+        if (threads > SECTIONS_MOST) threads = SECTIONS_MOST;
+        if (threads > parts) threads = (size_t)parts;
+        EMBLA_TRY(count_some(r, at, threads, most, sections, t));
         EMBLA_TRY(embla_reading_check(r));
-        at = parts == team ? r->size : at + team * SECTION;
+        at = parts == threads ? r->size : at + threads * SECTION;
         EMBLA_TRY(embla_progress_report(options->progress, options->context, "count", (int64_t)at,
                                         (int64_t)r->size));
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/kernels.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 
 /* How much of the sum of k changes a row gets: 1, 1 / k^(1/4) or 1 / k^(1/2). Only square roots:
@@ -105,90 +106,116 @@ static int quarters_of(const embla_step_context *context, copies_list all, size_
     return copies < 2 * rows ? 0 : copies < 4 * rows ? 1 : 2;
 }
 
-/* A thread has the tokens whose number modulo the threads is its own. */
-static void merge_words(const embla_step_context *context, copies_list all, size_t count,
-                        int quarters, int team, float *rows)
+/* What the loops over words share. Their indices are numbers below `threads`: index i has the rows
+ * whose number modulo `threads` is i. */
+typedef struct {
+    const embla_step_context *context;
+    copies_list all;
+    size_t count; /* parts */
+    int quarters, threads;
+    float *rows;        /* words x stride, to be changed */
+    embla_merge *merge; /* NULL without n-grams */
+    size_t listed;      /* words that changed, in merge->tokens */
+} merging;
+
+/* Whether a row belongs to the indices first .. end-1. */
+static bool is_own(const merging *m, size_t row, size_t first, size_t end)
 {
-    size_t stride = context->stride;
-    (void)team; /* without OpenMP */
-#pragma omp parallel num_threads(team)
-    {
-        size_t threads = embla_threads_team(), mine = (size_t)embla_threads_mine();
-        for (size_t part = 0; part < count; part++)
-            for (size_t i = 0; i < all[part]->count; i++) {
-                int32_t token = all[part]->tokens[i];
-                float *copies[EMBLA_STEP_PARTS];
-                if ((size_t)token % threads != mine) continue;
-                size_t found = find_copies(all, count, part, token, stride, copies);
-                if (found > 0) EMBLA_PICK(add_changes)
-                (copies, found, stride, share_of(quarters, found), rows + (size_t)token * stride);
-            }
-    }
+    size_t index = row % (size_t)m->threads;
+    return index >= first && index < end;
+}
+
+static embla_status merge_words(void *job, size_t first, size_t end, size_t slot)
+{
+    merging *m = job;
+    size_t stride = m->context->stride;
+    (void)slot;
+    for (size_t part = 0; part < m->count; part++)
+        for (size_t i = 0; i < m->all[part]->count; i++) {
+            int32_t token = m->all[part]->tokens[i];
+            float *copies[EMBLA_STEP_PARTS];
+            if (!is_own(m, (size_t)token, first, end)) continue;
+            size_t found = find_copies(m->all, m->count, part, token, stride, copies);
+            if (found > 0) EMBLA_PICK(add_changes)
+            (copies, found, stride, share_of(m->quarters, found), m->rows + (size_t)token * stride);
+        }
+    return EMBLA_OK;
 }
 
 /* ---- words with n-grams ---- */
 
-/* Lists the words that changed, and how much their means did. */
-static size_t list_changes(const embla_step_context *context, copies_list all, size_t count,
-                           int quarters, int team, embla_merge *m)
+/* Computes how much the means of listed words changed. The indices are places in the list. */
+static embla_status find_changes(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t listed = 0, stride = context->stride;
-    float *copies[EMBLA_STEP_PARTS];
-    for (size_t part = 0; part < count; part++)
-        for (size_t i = 0; i < all[part]->count; i++)
-            if (find_copies(all, count, part, all[part]->tokens[i], stride, copies) > 0)
-                m->tokens[listed++] = all[part]->tokens[i];
-    (void)team;
-#pragma omp parallel for num_threads(team) schedule(dynamic, 64)
-    for (size_t i = 0; i < listed; i++) {
-        float *found[EMBLA_STEP_PARTS], *change = m->changes + i * stride;
-        int32_t token = m->tokens[i];
+    merging *m = job;
+    size_t stride = m->context->stride;
+    (void)slot;
+    for (size_t i = first; i < end; i++) {
+        float *found[EMBLA_STEP_PARTS], *change = m->merge->changes + i * stride;
+        int32_t token = m->merge->tokens[i];
         size_t part = 0, n;
-        while (part + 1 < count && !all[part]->copy_of[token]) part++;
-        n = find_copies(all, count, part, token, stride, found);
-        const float *start = all[part]->starts + (found[0] - all[part]->rows);
-        EMBLA_PICK(change_of)(found, n, start, stride, share_of(quarters, n), change);
+        while (part + 1 < m->count && !m->all[part]->copy_of[token]) part++;
+        n = find_copies(m->all, m->count, part, token, stride, found);
+        const float *start = m->all[part]->starts + (found[0] - m->all[part]->rows);
+        EMBLA_PICK(change_of)(found, n, start, stride, share_of(m->quarters, n), change);
     }
-    return listed;
+    return EMBLA_OK;
 }
 
-/* Adds changes to the rows of n-grams that belong to one thread. An n-gram of c changed words gets
- * a share of their sum, as a row that several parts changed. */
-static void add_to_grams(const embla_step_context *context, const embla_merge *m, size_t listed,
-                         size_t threads, size_t mine)
+/* Lists the words that changed. */
+static void list_words(merging *m)
 {
-    const embla_grams *g = context->grams;
-    size_t stride = context->stride;
+    float *copies[EMBLA_STEP_PARTS];
+    for (size_t part = 0; part < m->count; part++)
+        for (size_t i = 0; i < m->all[part]->count; i++) {
+            int32_t token = m->all[part]->tokens[i];
+            if (find_copies(m->all, m->count, part, token, m->context->stride, copies) > 0)
+                m->merge->tokens[m->listed++] = token;
+        }
+}
+
+/* Adds changes to own rows of n-grams. An n-gram of c changed words gets a share of their sum, as a
+ * row that several parts changed. */
+static void add_to_grams(const merging *m, size_t first, size_t end)
+{
+    const embla_grams *g = m->context->grams;
+    const embla_merge *to = m->merge;
+    size_t stride = m->context->stride;
     for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < listed; i++) {
-            size_t token = (size_t)m->tokens[i];
+        for (size_t i = 0; i < m->listed; i++) {
+            size_t token = (size_t)to->tokens[i];
             for (uint64_t j = g->first[token]; j < g->first[token + 1]; j++) {
                 size_t row = (size_t)g->rows[j];
-                if (row % threads != mine) continue;
-                if (pass == 0) m->changed[row]++;
+                if (!is_own(m, row, first, end)) continue;
+                if (pass == 0) to->changed[row]++;
                 if (pass == 1) EMBLA_PICK(add_row)
-                (m->changes + i * stride, 1.0f / sqrtf((float)m->changed[row]), stride,
+                (to->changes + i * stride, 1.0f / sqrtf((float)to->changed[row]), stride,
                  g->values + row * stride);
-                if (pass == 2) m->changed[row] = 0;
+                if (pass == 2) to->changed[row] = 0;
             }
         }
 }
 
 /* A change of a word's mean is a change of each of its rows. */
-static void merge_grams(const embla_step_context *context, copies_list all, size_t count,
-                        int quarters, int team, embla_merge *m)
+static embla_status add_to_words(void *job, size_t first, size_t end, size_t slot)
 {
-    size_t stride = context->stride, listed = list_changes(context, all, count, quarters, team, m);
-#pragma omp parallel num_threads(team)
-    {
-        size_t threads = embla_threads_team(), mine = (size_t)embla_threads_mine();
-        for (size_t i = 0; i < listed; i++) {
-            size_t token = (size_t)m->tokens[i];
-            if (token % threads == mine) EMBLA_PICK(add_row)
-            (m->changes + i * stride, 1, stride, context->input + token * stride);
-        }
-        add_to_grams(context, m, listed, threads, mine);
+    const merging *m = job;
+    size_t stride = m->context->stride;
+    (void)slot;
+    for (size_t i = 0; i < m->listed; i++) {
+        size_t token = (size_t)m->merge->tokens[i];
+        if (is_own(m, token, first, end)) EMBLA_PICK(add_row)
+        (m->merge->changes + i * stride, 1, stride, m->rows + token * stride);
     }
+    add_to_grams(m, first, end);
+    return EMBLA_OK;
+}
+
+static embla_status merge_grams(merging *m)
+{
+    list_words(m);
+    EMBLA_TRY(embla_share(m->threads, m->listed, 64, find_changes, m));
+    return embla_share(m->threads, (size_t)m->threads, 0, add_to_words, m);
 }
 
 /* ---- both tables ---- */
@@ -202,21 +229,28 @@ static void clear_parts(embla_step_part *parts, size_t count)
     }
 }
 
-void embla_merge_rows(const embla_step_context *context, embla_step_part *parts, size_t count,
-                      embla_merge *merge)
+/* The merging of one table. */
+static embla_status merge_table(merging *m)
 {
-    copies_list inputs, outputs;
+    m->quarters = quarters_of(m->context, m->all, m->count);
+    if (m->merge) return merge_grams(m);
+    return embla_share(m->threads, (size_t)m->threads, 0, merge_words, m);
+}
+
+embla_status embla_merge_rows(const embla_step_context *context, embla_step_part *parts,
+                              size_t count, embla_merge *merge)
+{
+    merging in = {.context = context, .count = count, .rows = context->input};
+    merging out = {.context = context, .count = count, .rows = context->output};
     size_t rows = 0;
-    list_copies(parts, count, false, inputs);
-    list_copies(parts, count, true, outputs);
-    for (size_t i = 0; i < count; i++) rows += inputs[i]->count + outputs[i]->count;
-    int team = embla_threads_for(context->options->threads, rows * context->stride * sizeof(float));
-    int quarters = quarters_of(context, inputs, count);
-    if (context->grams)
-        merge_grams(context, inputs, count, quarters, team, merge);
-    else
-        merge_words(context, inputs, count, quarters, team, context->input);
-    merge_words(context, outputs, count, quarters_of(context, outputs, count), team,
-                context->output);
+    list_copies(parts, count, false, in.all);
+    list_copies(parts, count, true, out.all);
+    for (size_t i = 0; i < count; i++) rows += in.all[i]->count + out.all[i]->count;
+    in.threads = out.threads =
+        embla_threads_for(context->options->threads, rows * context->stride * sizeof(float));
+    if (context->grams) in.merge = merge;
+    embla_status status = merge_table(&in);
+    if (status == EMBLA_OK) status = merge_table(&out);
     clear_parts(parts, count);
+    return status;
 }

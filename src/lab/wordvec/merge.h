@@ -15,7 +15,8 @@ typedef struct {
 
 /* Adds the changes of `count` parts to the rows, and empties the parts. Each row gets the changes
  * of its parts in their order, from one thread. */
-void embla_merge_rows(const embla_step_context *context, embla_step_part *parts, size_t count,
-                      embla_merge *merge);
+EMBLA_CHECKED embla_status embla_merge_rows(const embla_step_context *context,
+                                            embla_step_part *parts, size_t count,
+                                            embla_merge *merge);
 
 #endif

@@ -3,11 +3,13 @@
 #include "wordvec/wordvec.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 #include "checkpoint/vocab.h"
 #include "wordvec/window.h"
@@ -115,7 +117,7 @@ static embla_status find_words(embla_wordvec *w, const char *path)
 static void cut_text(embla_wordvec *w)
 {
     embla_step_context *s = &w->context;
-    int team = embla_threads_for(w->options.threads, SIZE_MAX);
+    int threads = embla_threads_for(w->options.threads, SIZE_MAX);
     uint64_t size = w->reading.size, block = size / ((uint64_t)STEPS_WANTED * EMBLA_STEP_PARTS);
     block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
     *s = (embla_step_context){.options = &w->options,
@@ -128,7 +130,7 @@ static void cut_text(embla_wordvec *w)
                                         EMBLA_WINDOW_LANES * EMBLA_WINDOW_LANES};
     if (s->pool > POOL_MOST) s->pool = POOL_MOST;
     s->usual = (size_t)(w->lexicon.kept * (double)block / (double)size) + 1;
-    w->part_count = w->options.hogwild ? (size_t)team : EMBLA_STEP_PARTS;
+    w->part_count = w->options.hogwild ? (size_t)threads : EMBLA_STEP_PARTS;
     w->per_step = (int64_t)(w->options.hogwild ? w->part_count * HOGWILD_BLOCKS : w->part_count);
     uint64_t blocks = size / block + (size % block > 0);
     w->steps_of_epoch =
@@ -309,6 +311,19 @@ const embla_vocab *embla_wordvec_vocab(const embla_wordvec *w)
     return w ? w->vocab : NULL;
 }
 
+/* The means of words with their n-grams. */
+static embla_status find_means(void *job, size_t first, size_t end, size_t slot)
+{
+    const embla_wordvec *w = job;
+    size_t stride = w->context.stride;
+    float *means = embla_table_data(w->means);
+    (void)slot;
+    for (size_t i = first; i < end; i++)
+        embla_grams_mean(&w->grams, (int32_t)i, w->context.input + i * stride, stride,
+                         means + i * stride);
+    return EMBLA_OK;
+}
+
 embla_status embla_wordvec_table(embla_wordvec *wordvec, const embla_table **out)
 {
     embla_wordvec *w = wordvec;
@@ -316,14 +331,8 @@ embla_status embla_wordvec_table(embla_wordvec *wordvec, const embla_table **out
     EMBLA_NEED(out);
     *out = w->context.grams ? w->means : w->input;
     if (!w->context.grams || w->means_of == w->step) return EMBLA_OK;
-    size_t stride = w->context.stride, count = (size_t)w->lexicon.count;
-    float *means = embla_table_data(w->means);
-    int team = embla_threads_for(w->options.threads, count * stride * sizeof(float));
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < count; i++)
-        embla_grams_mean(&w->grams, (int32_t)i, w->context.input + i * stride, stride,
-                         means + i * stride);
+    size_t count = (size_t)w->lexicon.count, bytes = count * w->context.stride * sizeof(float);
+    EMBLA_TRY(embla_share(embla_threads_for(w->options.threads, bytes), count, 0, find_means, w));
     w->means_of = w->step;
     return EMBLA_OK;
 }
@@ -349,22 +358,41 @@ embla_status embla_wordvec_describe(const embla_wordvec *wordvec, embla_wordvec_
     return EMBLA_OK;
 }
 
-/* Trains on the blocks of a step. Returns the words that were read. */
-static int64_t train_blocks(embla_wordvec *w, uint64_t first, size_t count, float rate)
+/* The blocks of a step. */
+typedef struct {
+    embla_wordvec *wordvec;
+    uint64_t epoch, first;
+    float rate;
+    _Atomic int64_t tokens; /* words that were read */
+} step_blocks;
+
+static embla_status train_some(void *job, size_t first, size_t end, size_t slot)
 {
-    uint64_t epoch = (uint64_t)(w->step / w->steps_of_epoch);
-    size_t most = count < w->part_count ? count : w->part_count;
-    int team = embla_threads_for(w->options.threads, SIZE_MAX);
-    int64_t tokens = 0;
-    if ((size_t)team > most) team = (int)most;
-    (void)team; /* without OpenMP */
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1) reduction(+ : tokens)
-    for (size_t i = 0; i < count; i++) {
-        embla_step_part *part = &w->parts[w->options.hogwild ? (size_t)embla_threads_mine() : i];
-        embla_step_part_train(&w->context, part, epoch, first + i, rate);
-        tokens += part->tokens;
+    step_blocks *b = job;
+    embla_wordvec *w = b->wordvec;
+    for (size_t i = first; i < end; i++) {
+        embla_step_part *part = &w->parts[w->options.hogwild ? slot : i];
+        embla_copies_clear(&part->input); /* a step that failed may have left some */
+        embla_copies_clear(&part->output);
+        embla_step_part_train(&w->context, part, b->epoch, b->first + i, b->rate);
+        atomic_fetch_add(&b->tokens, part->tokens);
     }
-    return tokens;
+    return EMBLA_OK;
+}
+
+/* Trains on the blocks of a step; with hogwild each slot has a part. */
+static embla_status train_blocks(embla_wordvec *w, uint64_t first, size_t count,
+                                 embla_wordvec_report *r)
+{
+    step_blocks b = {.wordvec = w,
+                     .epoch = (uint64_t)(w->step / w->steps_of_epoch),
+                     .first = first,
+                     .rate = (float)r->rate};
+    int threads = embla_threads_for(w->options.threads, SIZE_MAX);
+    if ((size_t)threads > w->part_count) threads = (int)w->part_count;
+    EMBLA_TRY(embla_share(threads, count, 1, train_some, &b));
+    r->tokens = atomic_load(&b.tokens);
+    return EMBLA_OK;
 }
 
 /* Parts train on blocks, and their changes are merged. */
@@ -373,10 +401,10 @@ static embla_status make_step(embla_wordvec *w, uint64_t first, size_t count,
 {
     EMBLA_TRY(embla_reading_check(&w->reading));
     w->torn = true; /* the text may change while it is read */
-    r->tokens = train_blocks(w, first, count, (float)r->rate);
+    EMBLA_TRY(train_blocks(w, first, count, r));
     EMBLA_TRY(embla_reading_check(&w->reading));
+    if (!w->options.hogwild) EMBLA_TRY(embla_merge_rows(&w->context, w->parts, count, &w->merge));
     w->torn = false;
-    if (!w->options.hogwild) embla_merge_rows(&w->context, w->parts, count, &w->merge);
     return EMBLA_OK;
 }
 
