@@ -334,8 +334,7 @@ static void what_cannot_be_trained_is_refused_and_the_old_file_stays(void **stat
     REFUSED("a", EMBLA_ERR_ARGUMENT, "max_tokens is -1", .max_tokens = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "min_count is -1", .min_count = -1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "kind is 9", .kind = (embla_tokenizer_kind)9);
-    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5", .kind = EMBLA_TOKENIZER_UNIGRAM,
-            .max_tokens = 4);
+    REFUSED("abc", EMBLA_ERR_ARGUMENT, "are 5", .kind = EMBLA_TOKENIZER_UNIGRAM, .max_tokens = 4);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "both 'a'", .special = twice, .special_count = 2);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "0 bytes", .special = empty, .special_count = 1);
     REFUSED("a", EMBLA_ERR_ARGUMENT, "NULL", .special_count = 1);

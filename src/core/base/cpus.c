@@ -66,11 +66,11 @@ static int smaller(int a, int b)
 static int path_quota(const char *groups, bool first_version, char *path)
 {
     int quota = 0;
-    for (char *end = path + strlen(path);; *end = '\0') {
+    for (;;) {
         quota = smaller(quota, group_quota(groups, first_version, strcmp(path, "/") ? path : ""));
-        if (*path == '\0' || strcmp(path, "/") == 0) return quota;
-        end = strrchr(path, '/');
-        if (!end) return quota;
+        char *last = strrchr(path, '/');
+        if (!last || strcmp(path, "/") == 0) return quota;
+        *last = '\0';
     }
 }
 

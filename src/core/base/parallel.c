@@ -21,17 +21,20 @@
 
 enum { THREADS_MOST = 4096, WORD_BITS = 64 };
 
+/* Hands out numbers. All threads write it, so it has a cache line for itself. */
 typedef struct {
-    embla_share_fn *body;
+    _Alignas(EMBLA_LINE) atomic_size_t next;
+    char unused[EMBLA_LINE - sizeof(atomic_size_t)];
+} counter;
+
+typedef struct {
+    counter part, tile;
+    embla_share_fn *body; /* from here on: read often, rarely written */
     void *job;
     size_t parts, count, grain, tiles; /* grain 0: tiles is not used */
+    atomic_size_t failed;              /* the lowest range that failed; SIZE_MAX is none */
     embla_rounding rounding;           /* of the caller's thread */
-
-    _Alignas(EMBLA_LINE) atomic_size_t part; /* the next one */
-    _Alignas(EMBLA_LINE) atomic_size_t tile;
-
-    _Alignas(EMBLA_LINE) atomic_size_t failed; /* the lowest range that failed; SIZE_MAX is none */
-    embla_status status;                       /* its status and message, under `failing` */
+    embla_status status;               /* of the failure, and its message, under `failing` */
     char sentence[512];
 
     size_t host_count;                                     /* the parts that the host was told */
@@ -81,7 +84,7 @@ static void run_part(call *c, size_t part)
         return;
     }
     size_t tile;
-    while ((tile = atomic_fetch_add_explicit(&c->tile, 1, memory_order_relaxed)) < c->tiles) {
+    while ((tile = atomic_fetch_add_explicit(&c->tile.next, 1, memory_order_relaxed)) < c->tiles) {
         size_t first = tile * c->grain, left = c->count - first;
         run_range(c, first, first + (left < c->grain ? left : c->grain), part);
     }
@@ -92,7 +95,7 @@ static void run_part(call *c, size_t part)
 static void run_parts(call *c)
 {
     size_t part;
-    while ((part = atomic_fetch_add_explicit(&c->part, 1, memory_order_relaxed)) < c->parts)
+    while ((part = atomic_fetch_add_explicit(&c->part.next, 1, memory_order_relaxed)) < c->parts)
         run_part(c, part);
 }
 
@@ -234,8 +237,8 @@ static void prepare(call *c, size_t parts, size_t count, size_t grain)
     c->rounding = embla_rounding_get();
     c->status = EMBLA_OK;
     c->host_count = 0;
-    atomic_init(&c->part, 0);
-    atomic_init(&c->tile, 0);
+    atomic_init(&c->part.next, 0);
+    atomic_init(&c->tile.next, 0);
     atomic_init(&c->failed, SIZE_MAX);
     atomic_init(&c->twice, SIZE_MAX);
     if (!host_run) return;
