@@ -54,6 +54,7 @@ uint32_t embla_char_lower_in_place(uint32_t code)
 {
     uint32_t lower[EMBLA_CHAR_EXPANSION];
     if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 0x20 : code;
+    if (code >= 0x110000) return code;
     bool same = embla_char_lower(code, lower) == 1 && utf8_bytes(lower[0]) == utf8_bytes(code);
     return same ? lower[0] : code;
 }
