@@ -36,10 +36,9 @@ if command -v pkg-config >/dev/null; then
     (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
     line=$(grep '^cc order.c ' "$project/examples/README.md")
     sed -n 's/.*| \[\([a-z_]*\)\.c\](.*) | *\([a-z]*\).*/\1 \2/p' "$project/examples/README.md" >"$work/examples"
-    while read -r name lab; do
-        [ "$name" != learn ] || [ -e "$build/examples/learn" ] || continue # it needs an engine
-        library=embla
-        [ "$lab" != lab ] || library=embla_lab
+    while read -r name part; do
+        [ -e "$build/examples/$name" ] || continue # it needs an engine
+        case $part in text | lab | cluster) library=embla_$part ;; *) library=embla ;; esac
         cp "$project/examples/$name.c" "$work/demo/"
         command=$(echo "$line" | sed "s/order/$name/g; s/embla_lab/$library/; s|^cc |$cc |")
         (cd "$work/demo" && sh -c "$command") || { echo "failed: $command"; exit 1; }
