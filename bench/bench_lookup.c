@@ -100,38 +100,6 @@ static void run_product(void *context, size_t step)
     for (size_t i = 0; i < ONE_HOT; i++) c->one_hot[i * rows + (size_t)tokens[i]] = 0;
 }
 
-/* Copies bytes from the table, from an offset on, with wrap-around. */
-static void copy_round(const bench_case *c, char *out, size_t offset, size_t bytes)
-{
-    const char *data = embla_table_row(c->table, 0);
-    size_t all = (size_t)c->shape.rows * embla_table_row_bytes(c->table);
-    while (bytes > 0) {
-        size_t part = all - offset < bytes ? all - offset : bytes;
-        memcpy(out, data + offset, part);
-        out += part;
-        bytes -= part;
-        offset = 0;
-    }
-}
-
-enum { LINE = 64 };
-
-typedef struct {
-    const bench_case *c;
-    char *out;
-    size_t offset, all, bytes;
-} rounds;
-
-/* first and end count lines of the copy; the last may be shorter. */
-static embla_status copy_lines(void *job, size_t first, size_t end, size_t slot)
-{
-    const rounds *r = job;
-    size_t from = first * LINE, to = end * LINE < r->bytes ? end * LINE : r->bytes;
-    (void)slot;
-    copy_round(r->c, r->out + from, (r->offset + from) % r->all, to - from);
-    return EMBLA_OK;
-}
-
 static void run_memcpy(void *context, size_t step)
 {
     bench_case *c = context;
@@ -143,8 +111,7 @@ static void run_memcpy(void *context, size_t step)
         memcpy(out, embla_table_row(c->table, *case_tokens(c, step)), bytes);
         return;
     }
-    const rounds r = {.c = c, .out = out, .offset = offset, .all = all, .bytes = bytes};
-    bench_shared(c->threads, (bytes + LINE - 1) / LINE, 0, copy_lines, &r);
+    bench_copy_round(out, embla_table_row(c->table, 0), all, offset, bytes, c->threads);
 }
 
 /* Verifies the last result in a simple way: figures for wrong rows are worthless. */

@@ -14,8 +14,8 @@ A line for each job and peer: ours, theirs, and how many times ours is faster (m
 that `embla bench` has, the last column is our speed relative to the limit that it measures. A star
 after a ratio says that other programs were busy meanwhile. --write writes the page. --small takes little tables, to try the script. Exit code 77: there is no peer.
 
-Debian's OpenBLAS does not know newer CPUs and uses its slowest code there. Threads of the peers' OpenMP that wait
-busily slow down those of BLAS. Both are set right in the environment, for both sides.
+Debian's OpenBLAS does not know newer CPUs and uses its slowest code there. Threads
+of the peers' OpenMP that wait busily slow down those of BLAS. Both are set right in the environment, for both sides.
 """
 import argparse
 import datetime

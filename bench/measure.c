@@ -180,7 +180,7 @@ size_t bench_streams(const void *data, size_t bytes, int threads)
 typedef struct {
     char *out;
     const char *in;
-    size_t bytes;
+    size_t all, offset, bytes;
 } copying;
 
 /* first and end count lines; the last may be shorter. */
@@ -189,14 +189,24 @@ static embla_status copy_lines(void *job, size_t first, size_t end, size_t slot)
     const copying *c = job;
     size_t from = first * LINE, to = end * LINE < c->bytes ? end * LINE : c->bytes;
     (void)slot;
-    memcpy(c->out + from, c->in + from, to - from);
+    for (size_t part; from < to; from += part) {
+        size_t at = (c->offset + from) % c->all;
+        part = c->all - at < to - from ? c->all - at : to - from;
+        memcpy(c->out + from, c->in + at, part);
+    }
     return EMBLA_OK;
+}
+
+void bench_copy_round(void *out, const void *in, size_t all, size_t offset, size_t bytes,
+                      int threads)
+{
+    const copying c = {.out = out, .in = in, .all = all, .offset = offset, .bytes = bytes};
+    bench_shared(threads, (bytes + LINE - 1) / LINE, 0, copy_lines, &c);
 }
 
 void bench_copy(void *out, const void *in, size_t bytes, int threads)
 {
-    bench_shared(threads, (bytes + LINE - 1) / LINE, 0, copy_lines,
-                 &(copying){.out = out, .in = in, .bytes = bytes});
+    bench_copy_round(out, in, bytes, 0, bytes, threads);
 }
 
 void *bench_memory(size_t bytes)

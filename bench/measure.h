@@ -58,8 +58,11 @@ size_t bench_streams(const void *data, size_t bytes, int threads);
 
 /* The loop of a limit, on the same threads as the library's. Bodies cannot fail. */
 void bench_shared(int threads, size_t count, size_t grain, embla_share_fn *body, const void *job);
-/* memcpy with several threads. */
+/* memcpy with several threads. The second reads from an offset on in a block of `all` bytes, again
+ * from its start after its end. */
 void bench_copy(void *out, const void *in, size_t bytes, int threads);
+void bench_copy_round(void *out, const void *in, size_t all, size_t offset, size_t bytes,
+                      int threads);
 
 /* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);

@@ -221,17 +221,6 @@ embla_status cli_open_corpus(const char *path, const embla_corpus_options *optio
     return EMBLA_ERR_NOT_FOUND;
 }
 
-/* Starts OpenMP while stdout is the real one: clang's OpenMP loads a C++ library, which keeps
- * it. */
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    PROMISE(embla_max_threads() > 0);
-    return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[] = "embla", *argv[WORDS + 1] = {name}, *text = block(size + 1);

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,8 +112,17 @@ static int allowed_cpus(void)
     return all > 0 && all < INT_MAX ? (int)all : 1;
 }
 
+static int cpus;
+static pthread_once_t counted = PTHREAD_ONCE_INIT;
+
+static void count(void)
+{
+    cpus = smaller(allowed_cpus(), embla_cpus_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
+    if (cpus < 1) cpus = 1;
+}
+
 int embla_cpus(void)
 {
-    int cpus = smaller(allowed_cpus(), embla_cpus_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
-    return cpus > 0 ? cpus : 1;
+    (void)pthread_once(&counted, count);
+    return cpus;
 }

@@ -4,7 +4,7 @@
 #define EMBLA_BASE_CPUS_H
 
 /* The CPUs that the calling thread may run on, but not more than the quota of the process's control
- * group, rounded up. At least 1. */
+ * group, rounded up. At least 1. Counted once: the quota is read from files. */
 int embla_cpus(void);
 
 /* The CPUs of the quota, rounded up; 0 if there is none. `proc` names the process's control groups

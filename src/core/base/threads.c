@@ -4,29 +4,18 @@
  * pay. */
 #include "base/threads.h"
 
-#include <pthread.h>
-
 #include "base/cpus.h"
 #include "base/parallel.h"
 #include "base/status.h"
 
 enum { SHARE = 128 << 10 }; /* minimum bytes for each thread */
 
-/* Counted once: the quota of a control group is read from files. */
-static int cpus;
-static pthread_once_t counted = PTHREAD_ONCE_INIT;
-
-static void count_cpus(void)
-{
-    cpus = embla_cpus();
-}
-
 /* More threads than CPUs can be useful on a shared machine. But no call may ask for
  * thousands: each has a stack. */
 int embla_max_threads(void)
 {
     enum { FOR_EACH_CPU = 4, LEAST = 16 };
-    (void)pthread_once(&counted, count_cpus);
+    int cpus = embla_cpus();
     return cpus > LEAST / FOR_EACH_CPU ? FOR_EACH_CPU * cpus : LEAST;
 }
 
