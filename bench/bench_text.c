@@ -63,8 +63,8 @@ static void tokenize_lines(void *context, size_t step)
     state *s = context;
     const embla_tokenize_options options = {.threads = s->threads};
     (void)step;
-    if (embla_tokenize_batch(s->encoding, s->lines, s->lengths, s->count, &options) != EMBLA_OK)
-        s->failed = true;
+    const embla_texts texts = {.texts = s->lines, .lengths = s->lengths, .count = s->count};
+    if (embla_tokenize_batch(s->encoding, &texts, &options) != EMBLA_OK) s->failed = true;
 }
 
 static uint64_t hash_words(const char *table, const char *text, size_t length)
@@ -144,8 +144,8 @@ static void encode_lines(void *context, size_t step)
     state *s = context;
     const embla_encode_options options = {.threads = s->threads};
     (void)step;
-    if (embla_encode_texts(s->encoder, s->encoding, s->lines, s->lengths, s->count, &options,
-                           s->out, NULL) != EMBLA_OK)
+    const embla_texts texts = {.texts = s->lines, .lengths = s->lengths, .count = s->count};
+    if (embla_encoder_encode(s->encoder, &texts, &options, s->out, NULL) != EMBLA_OK)
         s->failed = true;
 }
 
@@ -293,10 +293,7 @@ static bool open_model(state *s)
     char folder[512];
     if (!make_model(s)) return false;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
-    embla_tokenized_free(s->encoding);
-    s->encoding = NULL;
-    if (embla_encoder_open(folder, NULL, &s->encoder) != EMBLA_OK ||
-        embla_tokenized_new(embla_encoder_tokenizer(s->encoder), &s->encoding) != EMBLA_OK)
+    if (embla_encoder_open(folder, NULL, &s->encoder) != EMBLA_OK)
         return complain(s, "a model", embla_error());
     return true;
 }

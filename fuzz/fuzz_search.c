@@ -27,22 +27,15 @@ static char model_path[FOLDER_PATH], corpus_path[FOLDER_PATH], path[FOLDER_PATH]
 
 #define SAID(status) PROMISE((status) == EMBLA_OK || *embla_error())
 
-static void close_model(void)
+static void make_files(void)
 {
-    embla_encoder_free(encoder);
-}
-
-static void open_model(void)
-{
-    if (encoder) return;
+    if (*path) return;
     folder_make("search");
     folder_write("model.vec", model, sizeof model - 1);
     folder_write("corpus.txt", corpus, sizeof corpus - 1);
     (void)folder_path("model.vec", model_path);
     (void)folder_path("corpus.txt", corpus_path);
     (void)folder_path("input", path);
-    PROMISE(embla_encoder_open(model_path, NULL, &encoder) == EMBLA_OK);
-    PROMISE(atexit(close_model) == 0);
 }
 
 /* Sets a checksum in the file to the one that the last message says. `key` is that of the metadata,
@@ -96,16 +89,13 @@ static embla_status use_fit(void)
     const embla_encoder_options options = {.fit = path};
     const char *texts[] = {"the fox, a cat"};
     const size_t lengths[] = {strlen(texts[0])};
+    const embla_texts one = {.texts = texts, .lengths = lengths, .count = 1};
     embla_encoder *fitted = NULL;
-    embla_tokenized *e = NULL;
     float out[2];
     embla_status status = embla_encoder_open(model_path, &options, &fitted);
     SAID(status);
-    if (status == EMBLA_OK) {
-        PROMISE(embla_tokenized_new(embla_encoder_tokenizer(fitted), &e) == EMBLA_OK);
-        PROMISE(embla_encode_texts(fitted, e, texts, lengths, 1, NULL, out, NULL) == EMBLA_OK);
-    }
-    embla_tokenized_free(e);
+    if (status == EMBLA_OK)
+        PROMISE(embla_encoder_encode(fitted, &one, NULL, out, NULL) == EMBLA_OK);
     embla_encoder_free(fitted);
     return status;
 }
@@ -123,8 +113,8 @@ static embla_status use_index(void)
 {
     const char *texts[] = {"the fox", "cat"};
     const size_t lengths[] = {7, 3};
+    const embla_texts two = {.texts = texts, .lengths = lengths, .count = 2};
     embla_index *index = NULL;
-    embla_tokenized *e = NULL;
     embla_neighbour found[4];
     embla_index_info info;
     embla_status status = embla_index_open(path, encoder, corpus_path, &index);
@@ -134,14 +124,12 @@ static embla_status use_index(void)
     PROMISE(info.dim == 2 && info.rows >= 0 && info.stored);
     for (int64_t i = 0; i < info.rows; i++) use_line(index, i);
     PROMISE(!embla_index_line(index, info.rows, NULL, NULL));
-    PROMISE(embla_tokenized_new(embla_encoder_tokenizer(encoder), &e) == EMBLA_OK);
-    embla_status searched = embla_index_search(index, e, texts, lengths, 2, 2, NULL, found, NULL);
+    embla_status searched = embla_index_search(index, &two, 2, NULL, found, NULL);
     SAID(searched);
     for (size_t i = 0; searched == EMBLA_OK && i < 4; i++) {
         PROMISE(found[i].row < info.rows);
         if (found[i].row >= 0) use_line(index, found[i].row);
     }
-    embla_tokenized_free(e);
     embla_index_free(index);
     return status;
 }
@@ -166,8 +154,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, size};
     const size_t kind = take_below(&in, KINDS);
-    open_model();
+    make_files();
     const size_t live = embla_mem_live();
+    /* Each input has its own encoder, because an encoder keeps memory between calls. */
+    PROMISE(embla_encoder_open(model_path, NULL, &encoder) == EMBLA_OK);
     uint8_t *copy = (uint8_t *)block(in.size);
     if (in.size > 0) memcpy(copy, in.data, in.size);
     folder_write("input", copy, in.size);
@@ -178,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         use_saved(copy, in.size, kind == 2 ? use_fit : use_index);
     free(copy);
+    embla_encoder_free(encoder);
     PROMISE(embla_mem_live() == live);
     return 0;
 }

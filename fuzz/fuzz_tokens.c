@@ -35,7 +35,8 @@ static void check_batch(embla_tokenized *both, embla_tokenized *one, const char 
 {
     const char *texts[] = {text, text + length / 2};
     const size_t lengths[] = {length / 2, length - length / 2};
-    PROMISE(embla_tokenize_batch(both, texts, lengths, 2, NULL) == EMBLA_OK);
+    const embla_texts two = {.texts = texts, .lengths = lengths, .count = 2};
+    PROMISE(embla_tokenize_batch(both, &two, NULL) == EMBLA_OK);
     const size_t *starts = embla_tokenized_starts(both);
     for (size_t i = 0; i < 2; i++) {
         encode(one, texts[i], lengths[i], false);

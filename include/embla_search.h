@@ -130,15 +130,15 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_search_options;
 
-/* Finds the k lines whose vectors have the largest cosines with those of each of `count` texts, and
- * writes them to out (count x k), nearest first, as embla_near does: exactly, with the same bits
- * for any number of threads. `encoding` is memory for the work, from embla_tokenized_new with the
- * encoder's tokenizer. options and details (count) may be NULL; a text without tokens has no
- * neighbours: row is -1. EMBLA_ERR_IO if the corpus has become shorter. */
-EMBLA_API EMBLA_CHECKED embla_status embla_index_search(
-    const embla_index *index, embla_tokenized *encoding, const char *const *texts,
-    const size_t *lengths, size_t count, size_t k, const embla_search_options *options,
-    embla_neighbour *out, embla_encoded *details);
+/* Finds the k lines whose vectors have the largest cosines with that of each text, and writes them
+ * to out (count x k), nearest first, as embla_near does: exactly, with the same bits for any number
+ * of threads. options and details (count) may be NULL; a text without tokens has no neighbours: row
+ * is -1. EMBLA_ERR_IO if the corpus has become shorter. */
+EMBLA_API EMBLA_CHECKED embla_status embla_index_search(const embla_index *index,
+                                                        const embla_texts *texts, size_t k,
+                                                        const embla_search_options *options,
+                                                        embla_neighbour *out,
+                                                        embla_encoded *details);
 
 #ifdef __cplusplus
 }

@@ -122,12 +122,20 @@ EMBLA_API void embla_tokenized_free(embla_tokenized *tokenized);
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenize(embla_tokenized *tokenized, const char *text,
                                                     size_t length,
                                                     const embla_tokenize_options *options);
-/* Tokenizes `count` texts, shared over threads. The tokens of all texts follow each other;
+
+/* Texts of a call. A text needs no 0 at its end. */
+typedef struct {
+    const char *const *texts; /* count of them; NULL for an empty text is allowed */
+    const size_t *lengths;    /* bytes of each text */
+    size_t count;             /* with 0, texts and lengths may be NULL */
+    uint64_t reserved[4];     /* must be 0 */
+} embla_texts;
+
+/* Tokenizes texts, shared over threads. The tokens of all texts follow each other;
  * embla_tokenized_starts has where those of each text begin. The result does not depend on the
  * number of threads. */
 EMBLA_API EMBLA_CHECKED embla_status embla_tokenize_batch(embla_tokenized *tokenized,
-                                                          const char *const *texts,
-                                                          const size_t *lengths, size_t count,
+                                                          const embla_texts *texts,
                                                           const embla_tokenize_options *options);
 /* Tokenizes two texts as one, with the template of the file for pairs, such as "[CLS] first [SEP]
  * second [SEP]". Truncation is that of the file (longest first, only the first or only the second
@@ -226,7 +234,8 @@ EMBLA_API EMBLA_CHECKED embla_status embla_subwords_vector(const embla_subwords 
 /* ---- encoder: text to vectors with a static model ---- */
 
 /* A static model is a token table and a tokenizer: the vector of a text is the mean of the rows of
- * its tokens. An encoder never changes after it was opened, so threads share it. */
+ * its tokens. Many threads may use an encoder at once. It keeps the memory for the work of a few
+ * calls: after the first texts a call allocates nothing. */
 typedef struct embla_encoder embla_encoder;
 
 /* Whose rules are followed. They differ in what they leave out, in the maximum length and in how a
@@ -312,18 +321,14 @@ typedef struct {
     bool truncated;
 } embla_encoded;
 
-/* Writes the vector of each text to out (count x dim), shared over threads. `tokenized` is memory
- * for the work, from embla_tokenized_new with the encoder's tokenizer; it is empty afterwards, and
- * after the first texts a call allocates nothing. details (count) may be NULL. A text without
- * tokens has a vector of zeros. The result does not depend on the number of threads. If a call
- * fails, the contents of out and details are undefined. EMBLA_ERR_RANGE names a text that is too
- * long, its tokens and the limit. */
-EMBLA_API EMBLA_CHECKED embla_status embla_encode_texts(const embla_encoder *encoder,
-                                                        embla_tokenized *tokenized,
-                                                        const char *const *texts,
-                                                        const size_t *lengths, size_t count,
-                                                        const embla_encode_options *options,
-                                                        float *out, embla_encoded *details);
+/* Writes the vector of each text to out (count x dim), shared over threads. details (count) may be
+ * NULL. A text without tokens has a vector of zeros. The result does not depend on the number of
+ * threads. If a call fails, the contents of out and details are undefined. EMBLA_ERR_RANGE names a
+ * text that is too long, its tokens and the limit. */
+EMBLA_API EMBLA_CHECKED embla_status embla_encoder_encode(const embla_encoder *encoder,
+                                                          const embla_texts *texts,
+                                                          const embla_encode_options *options,
+                                                          float *out, embla_encoded *details);
 
 #ifdef __cplusplus
 }

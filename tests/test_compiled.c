@@ -366,7 +366,8 @@ static void a_file_that_shrinks_is_noticed(void **state)
     assert_ok(embla_tokenize(e, text, length, NULL));
     assert_int_equal(truncate(c.path, (off_t)c.size - 1), 0);
     assert_status(embla_tokenize(e, text, length, NULL), EMBLA_ERR_IO);
-    assert_status(embla_tokenize_batch(e, &text, &length, 1, NULL), EMBLA_ERR_IO);
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
+    assert_status(embla_tokenize_batch(e, &one, NULL), EMBLA_ERR_IO);
     assert_status(embla_detokenize(e, &token, 1, false, &back, &bytes), EMBLA_ERR_IO);
     embla_tokenized_free(e);
     embla_tokenizer_free(t);

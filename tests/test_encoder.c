@@ -114,7 +114,6 @@ static void drop(folder *f)
 
 typedef struct {
     embla_encoder *encoder;
-    embla_tokenized *encoding;
     embla_encoder_info info;
 } opened;
 
@@ -122,14 +121,12 @@ static opened open_as(const char *path, embla_compat compat)
 {
     opened o = {0};
     assert_ok(embla_encoder_open(path, &(embla_encoder_options){.compat = compat}, &o.encoder));
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
     assert_ok(embla_encoder_describe(o.encoder, &o.info));
     return o;
 }
 
 static void shut(opened *o)
 {
-    embla_tokenized_free(o->encoding);
     embla_encoder_free(o->encoder);
 }
 
@@ -137,7 +134,8 @@ static embla_status try(const opened *o, const char *text, const embla_encode_op
                         float *out, embla_encoded *detail)
 {
     const size_t length = strlen(text);
-    return embla_encode_texts(o->encoder, o->encoding, &text, &length, 1, options, out, detail);
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
+    return embla_encoder_encode(o->encoder, &one, options, out, detail);
 }
 
 /* The vector of a text is factor times (1, 10, -1). */
@@ -381,7 +379,6 @@ static void wordllama_clips_tokens_and_others_refuse_them(void **state)
     assert_status(embla_encoder_open(path, NULL, &encoder), EMBLA_ERR_NOT_FOUND);
     assert_ok(embla_encoder_open(path, &options, &encoder));
     opened o = {.encoder = encoder};
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &o.encoding));
     assert_vector(&o, "ad", NULL, 3); /* ##d is token 5, clipped to row 4 */
     shut(&o);
     options.compat = EMBLA_COMPAT_MODEL2VEC;
@@ -409,6 +406,7 @@ static void any_number_of_threads_gives_the_same_bits_and_allocates_once(void **
     static embla_encoded details[MANY];
     const char *texts[MANY];
     size_t lengths[MANY];
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = MANY};
     uint64_t seed = 4;
     folder f = model2vec("{\"normalize\":true}", plain);
     opened o = open_as(f.s.folder, EMBLA_COMPAT_AUTO);
@@ -420,14 +418,13 @@ static void any_number_of_threads_gives_the_same_bits_and_allocates_once(void **
     }
     for (int threads = 1; threads <= 4; threads++) {
         const embla_encode_options options = {.threads = threads};
-        assert_ok(embla_encode_texts(o.encoder, o.encoding, texts, lengths, MANY, &options,
-                                     threads == 1 ? one : more, details));
+        assert_ok(
+            embla_encoder_encode(o.encoder, &all, &options, threads == 1 ? one : more, details));
         if (threads > 1) assert_memory_equal(one, more, sizeof one);
     }
     const embla_encode_options options = {.threads = 1};
     embla_mem_fail(1, true);
-    embla_status status =
-        embla_encode_texts(o.encoder, o.encoding, texts, lengths, MANY, &options, more, details);
+    embla_status status = embla_encoder_encode(o.encoder, &all, &options, more, details);
     embla_mem_fail(0, false);
     assert_ok(status);
     assert_memory_equal(one, more, sizeof one);
@@ -439,16 +436,12 @@ static void any_number_of_threads_gives_the_same_bits_and_allocates_once(void **
 static embla_status use(const char *path)
 {
     embla_encoder *encoder = NULL;
-    embla_tokenized *encoding = NULL;
     const char *text = "a b zz";
     const size_t length = 6;
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
     float out[DIM];
     embla_status status = embla_encoder_open(path, NULL, &encoder);
-    if (status == EMBLA_OK)
-        status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding);
-    if (status == EMBLA_OK)
-        status = embla_encode_texts(encoder, encoding, &text, &length, 1, NULL, out, NULL);
-    embla_tokenized_free(encoding);
+    if (status == EMBLA_OK) status = embla_encoder_encode(encoder, &one, NULL, out, NULL);
     embla_encoder_free(encoder);
     return status;
 }
@@ -484,10 +477,11 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
 
 static void arguments_are_checked(void **state)
 {
-    folder f = model2vec("{}", plain), g = model2vec("{}", plain);
-    opened o = open_as(f.s.folder, EMBLA_COMPAT_AUTO), other = open_as(g.s.folder, 0);
+    folder f = model2vec("{}", plain);
+    opened o = open_as(f.s.folder, EMBLA_COMPAT_AUTO);
     const char *text = NULL;
-    size_t length = 1;
+    const size_t length = 1;
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1}, none = {0};
     float out[DIM] = {7};
     embla_encoder *encoder = NULL;
     (void)state;
@@ -499,18 +493,19 @@ static void arguments_are_checked(void **state)
     assert_status(
         embla_encoder_open(f.s.folder, &(embla_encoder_options){.reserved = {1}}, &encoder),
         EMBLA_ERR_UNSUPPORTED);
-    assert_status(embla_encode_texts(NULL, o.encoding, &text, &length, 1, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
-    assert_status(embla_encode_texts(o.encoder, NULL, &text, &length, 1, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
-    assert_status(embla_encode_texts(o.encoder, o.encoding, &text, &length, 1, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_encoder_encode(NULL, &one, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_encoder_encode: encoder is NULL");
+    assert_status(embla_encoder_encode(o.encoder, NULL, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_encoder_encode: texts is NULL");
+    assert_status(embla_encoder_encode(o.encoder, &one, NULL, out, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("text 0 of 1 is NULL");
-    assert_status(embla_encode_texts(o.encoder, o.encoding, &text, &length, 1, NULL, NULL, NULL),
+    assert_status(embla_encoder_encode(o.encoder, &one, NULL, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("1 texts to encode, but out is NULL");
+    assert_status(embla_encoder_encode(o.encoder, &(embla_texts){.texts = &text, .count = 1}, NULL,
+                                       out, NULL),
                   EMBLA_ERR_ARGUMENT);
-    assert_status(embla_encode_texts(o.encoder, other.encoding, &text, &length, 1, NULL, out, NULL),
-                  EMBLA_ERR_ARGUMENT);
-    assert_ok(embla_encode_texts(o.encoder, o.encoding, NULL, NULL, 0, NULL, NULL, NULL));
+    assert_error_has("there are 1 texts, but texts->lengths is NULL");
+    assert_ok(embla_encoder_encode(o.encoder, &none, NULL, NULL, NULL));
     assert_status(try(&o, "a", &(embla_encode_options){.dim = 4}, out, NULL), EMBLA_ERR_SHAPE);
     assert_error_has("a dim of 4 was asked for; the model has 3");
     assert_status(try(&o, "a", &(embla_encode_options){.threads = -1}, out, NULL),
@@ -527,9 +522,7 @@ static void arguments_are_checked(void **state)
     assert_null(embla_compat_name((embla_compat)8));
     embla_encoder_free(NULL);
     shut(&o);
-    shut(&other);
     drop(&f);
-    drop(&g);
 }
 
 /* ---- the fixtures of Model2Vec ---- */

@@ -67,9 +67,9 @@ static embla_encoded encode(const opened *o, const char *text, const embla_encod
                             float *out)
 {
     const size_t length = strlen(text);
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
     embla_encoded detail;
-    assert_ok(
-        embla_encode_texts(o->encoder, o->encoding, &text, &length, 1, options, out, &detail));
+    assert_ok(embla_encoder_encode(o->encoder, &one, options, out, &detail));
     return detail;
 }
 
@@ -255,16 +255,12 @@ static void rows_of_n_grams_are_as_long_as_those_of_words(void **state)
 static embla_status use(const char *path)
 {
     embla_encoder *encoder = NULL;
-    embla_tokenized *encoding = NULL;
     const char *text = "the caf\xc3\xa9s";
     const size_t length = strlen(text);
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
     float out[3];
     embla_status status = embla_encoder_open(path, NULL, &encoder);
-    if (status == EMBLA_OK)
-        status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding);
-    if (status == EMBLA_OK)
-        status = embla_encode_texts(encoder, encoding, &text, &length, 1, NULL, out, NULL);
-    embla_tokenized_free(encoding);
+    if (status == EMBLA_OK) status = embla_encoder_encode(encoder, &one, NULL, out, NULL);
     embla_encoder_free(encoder);
     return status;
 }

@@ -122,11 +122,9 @@ static int drop_all(void **state)
 
 static size_t run_encoder(int threads, void *out)
 {
-    embla_tokenized *encoding = NULL;
     const embla_encode_options options = {.threads = threads};
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding));
-    assert_ok(embla_encode_texts(encoder, encoding, texts, lengths, TEXTS, &options, out, NULL));
-    embla_tokenized_free(encoding);
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = TEXTS};
+    assert_ok(embla_encoder_encode(encoder, &all, &options, out, NULL));
     return TEXTS * DIM * sizeof(float);
 }
 
@@ -135,7 +133,8 @@ static size_t run_tokenizer(int threads, void *out)
     embla_tokenized *encoding = NULL;
     const embla_tokenize_options options = {.threads = threads};
     assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding));
-    assert_ok(embla_tokenize_batch(encoding, texts, lengths, TEXTS, &options));
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = TEXTS};
+    assert_ok(embla_tokenize_batch(encoding, &all, &options));
     size_t bytes = embla_tokenized_count(encoding) * sizeof(int32_t);
     memcpy(out, embla_tokenized_tokens(encoding), bytes);
     embla_tokenized_free(encoding);
@@ -238,17 +237,62 @@ static void progress_comes_from_the_calling_thread(void **state)
     }
     const embla_tokenize_options options = {.threads = 4, .progress = stop_at_once, .context = &w};
     assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding));
-    assert_status(embla_tokenize_batch(encoding, large, large_lengths, TEXTS, &options),
-                  EMBLA_ERR_STOPPED);
+    embla_texts all = {.texts = large, .lengths = large_lengths, .count = TEXTS};
+    assert_status(embla_tokenize_batch(encoding, &all, &options), EMBLA_ERR_STOPPED);
     assert_int_equal(atomic_load(&w.told), 1);
     assert_int_equal(atomic_load(&w.elsewhere), 0);
 
     host elsewhere = plain_host(-1);
     assert_ok(embla_set_parallel(run_on_host, &elsewhere, 4));
-    assert_ok(embla_tokenize_batch(encoding, large, large_lengths, FEW, &options));
+    all.count = FEW;
+    assert_ok(embla_tokenize_batch(encoding, &all, &options));
     assert_int_equal(atomic_load(&w.told), 1);
     assert_ok(embla_set_parallel(NULL, NULL, 0));
     embla_tokenized_free(encoding);
+}
+
+/* ---- one encoder ---- */
+
+/* More threads than an encoder keeps memory for. */
+enum { CALLERS = 24, TIMES = 40, SOME = 32 };
+
+typedef struct {
+    size_t first; /* text */
+    float wanted[SOME * DIM];
+    bool wrong;
+} caller;
+
+static embla_status encode_texts(size_t first, float *out)
+{
+    const embla_texts some = {.texts = texts + first, .lengths = lengths + first, .count = SOME};
+    return embla_encoder_encode(encoder, &some, &(embla_encode_options){.threads = 1}, out, NULL);
+}
+
+static void *encode_often(void *argument)
+{
+    caller *c = argument;
+    float out[SOME * DIM];
+    for (int i = 0; i < TIMES; i++)
+        if (encode_texts(c->first, out) != EMBLA_OK || memcmp(out, c->wanted, sizeof out) != 0)
+            c->wrong = true;
+    return NULL;
+}
+
+static void many_threads_may_use_one_encoder(void **state)
+{
+    static caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    (void)state;
+    for (size_t i = 0; i < CALLERS; i++) {
+        callers[i].first = i * SOME;
+        assert_ok(encode_texts(callers[i].first, callers[i].wanted));
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, encode_often, &callers[i]), 0);
+    for (size_t i = 0; i < CALLERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_false(callers[i].wrong);
+    }
 }
 
 /* A test that fails must not leave its host to the next one. */
@@ -265,6 +309,7 @@ int main(void)
         cmocka_unit_test_teardown(calls_have_the_same_bytes_on_the_threads_of_any_host,
                                   forget_host),
         cmocka_unit_test_teardown(progress_comes_from_the_calling_thread, forget_host),
+        cmocka_unit_test(many_threads_may_use_one_encoder),
     };
     return cmocka_run_group_tests(tests, make_all, drop_all);
 }

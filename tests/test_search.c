@@ -23,7 +23,6 @@ typedef struct {
     scratch s;
     char model[SCRATCH_PATH], corpus[SCRATCH_PATH], fit[SCRATCH_PATH], index[SCRATCH_PATH];
     embla_encoder *encoder;
-    embla_tokenized *encoding;
 } place;
 
 static void put(const char *path, const char *text)
@@ -66,14 +65,11 @@ static void open_model(place *p, const char *fit)
 {
     const embla_encoder_options options = {.fit = fit};
     assert_ok(embla_encoder_open(p->model, &options, &p->encoder));
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(p->encoder), &p->encoding));
 }
 
 static void close_model(place *p)
 {
-    embla_tokenized_free(p->encoding);
     embla_encoder_free(p->encoder);
-    p->encoding = NULL;
     p->encoder = NULL;
 }
 
@@ -96,7 +92,8 @@ static void end(place *p)
 static void encode(place *p, const char *text, float out[DIM])
 {
     const size_t length = strlen(text);
-    assert_ok(embla_encode_texts(p->encoder, p->encoding, &text, &length, 1, NULL, out, NULL));
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
+    assert_ok(embla_encoder_encode(p->encoder, &one, NULL, out, NULL));
 }
 
 /* ---- fit ---- */
@@ -157,13 +154,11 @@ static double weight_of(place *p, const char *word)
 {
     float plain[DIM], weighted[DIM];
     embla_encoder *all = p->encoder;
-    embla_tokenized *memory = p->encoding;
     encode(p, word, plain);
     open_model(p, p->fit);
     encode(p, word, weighted);
     close_model(p);
     p->encoder = all;
-    p->encoding = memory;
     return (double)weighted[0] / (double)plain[0];
 }
 
@@ -280,14 +275,15 @@ static void pairs_are_scored_by_correlation_in_every_layout(void **state)
 
 /* ---- index ---- */
 
-static void check_answers(place *p, const embla_index *index)
+static void check_answers(const embla_index *index)
 {
     static const char *const texts[] = {"a red cat", "unheard", "the SEA, a ship, the"};
     const size_t lengths[] = {9, 7, 20};
     static const int64_t first[] = {5, -1, 3};
     embla_neighbour found[3 * 6];
     embla_encoded details[3];
-    assert_ok(embla_index_search(index, p->encoding, texts, lengths, 3, 6, NULL, found, details));
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = 3};
+    assert_ok(embla_index_search(index, &all, 6, NULL, found, details));
     for (size_t i = 0; i < 3; i++) {
         size_t length = 0;
         int64_t number = -1;
@@ -324,7 +320,7 @@ static void an_index_finds_lines_and_is_the_same_from_its_file(void **state)
         assert_int_equal(info.dtype, dtypes[i] ? dtypes[i] : EMBLA_F32);
         assert_int_equal(info.text_bytes, strlen(corpus_text));
         assert_false(info.stored);
-        check_answers(&p, index);
+        check_answers(index);
         assert_ok(embla_index_write(index, p.index));
         assert_ok(embla_index_open(p.index, p.encoder, p.corpus, &stored));
         assert_ok(embla_index_describe(stored, &info));
@@ -333,7 +329,7 @@ static void an_index_finds_lines_and_is_the_same_from_its_file(void **state)
         for (int64_t r = 0; r < KEPT; r++)
             assert_memory_equal(embla_table_row(stored->table, r), embla_table_row(index->table, r),
                                 embla_table_row_bytes(index->table));
-        check_answers(&p, stored);
+        check_answers(stored);
         embla_index_free(stored);
         embla_index_free(index);
     }
@@ -355,6 +351,7 @@ static void equal_lines_are_found_once_if_asked(void **state)
 {
     static const char *const texts[] = {"a red cat", "unheard", "the sea"};
     const size_t lengths[] = {9, 7, 7};
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = 3};
     const embla_search_options options = {.distinct = true};
     place p;
     embla_neighbour found[3 * 4];
@@ -366,9 +363,9 @@ static void equal_lines_are_found_once_if_asked(void **state)
         strcat(text, i == 20 ? "red ship\nthe sea\n" : "red cat\n"); /* 42 lines, 3 texts */
     put(p.corpus, text);
     assert_ok(embla_index_new(p.encoder, p.corpus, NULL, &index));
-    assert_ok(embla_index_search(index, p.encoding, texts, lengths, 3, 4, NULL, found, NULL));
+    assert_ok(embla_index_search(index, &all, 4, NULL, found, NULL));
     assert_int_equal(found[3].row, 3); /* the same line four times */
-    assert_ok(embla_index_search(index, p.encoding, texts, lengths, 3, 4, &options, found, NULL));
+    assert_ok(embla_index_search(index, &all, 4, &options, found, NULL));
     assert_int_equal(found[0].row, 0);
     for (size_t i = 0; i < 3; i += 2) { /* all three texts, then nothing */
         int64_t sum = found[4 * i].row + found[4 * i + 1].row + found[4 * i + 2].row;
@@ -483,12 +480,12 @@ static embla_status use_all(const place *p)
 {
     const embla_encoder_options options = {.fit = p->fit};
     embla_encoder *plain = NULL, *fitted = NULL;
-    embla_tokenized *encoding = NULL;
     embla_index *index = NULL, *stored = NULL;
     embla_neighbour found;
     embla_eval_part part;
     const char *text = "a ship";
     const size_t length = 6;
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
     char pairs[SCRATCH_PATH + 8];
     (void)snprintf(pairs, sizeof pairs, "%s.pairs", p->corpus);
     embla_status status = embla_encoder_open(p->model, NULL, &plain);
@@ -498,16 +495,12 @@ static embla_status use_all(const place *p)
     if (status == EMBLA_OK) status = embla_index_new(fitted, p->corpus, NULL, &index);
     if (status == EMBLA_OK) status = embla_index_write(index, p->index);
     if (status == EMBLA_OK) status = embla_index_open(p->index, fitted, p->corpus, &stored);
+    if (status == EMBLA_OK) status = embla_index_search(stored, &one, 1, NULL, &found, NULL);
     if (status == EMBLA_OK)
-        status = embla_tokenized_new(embla_encoder_tokenizer(fitted), &encoding);
-    if (status == EMBLA_OK)
-        status = embla_index_search(stored, encoding, &text, &length, 1, 1, NULL, &found, NULL);
-    if (status == EMBLA_OK)
-        status = embla_index_search(stored, encoding, &text, &length, 1, 1,
-                                    &(embla_search_options){.distinct = true}, &found, NULL);
+        status = embla_index_search(stored, &one, 1, &(embla_search_options){.distinct = true},
+                                    &found, NULL);
     embla_index_free(stored);
     embla_index_free(index);
-    embla_tokenized_free(encoding);
     embla_encoder_free(fitted);
     embla_encoder_free(plain);
     return status;

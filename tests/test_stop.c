@@ -177,22 +177,23 @@ static embla_status one_text(place *p, size_t count, int threads, seen *s)
 
 static embla_status batch(place *p, size_t count, int threads, seen *s)
 {
+    const embla_texts some = {.texts = p->texts, .lengths = p->lengths, .count = count};
     const embla_tokenize_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_tokenize_batch(p->encoding, p->texts, p->lengths, count, &o);
+    return embla_tokenize_batch(p->encoding, &some, &o);
 }
 
 static embla_status vectors(place *p, size_t count, int threads, seen *s)
 {
+    const embla_texts some = {.texts = p->texts, .lengths = p->lengths, .count = count};
     const embla_encode_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_encode_texts(p->encoder, p->encoding, p->texts, p->lengths, count, &o, p->numbers,
-                              NULL);
+    return embla_encoder_encode(p->encoder, &some, &o, p->numbers, NULL);
 }
 
 static embla_status search(place *p, size_t count, int threads, seen *s)
 {
+    const embla_texts some = {.texts = p->texts, .lengths = p->lengths, .count = count};
     const embla_search_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_index_search(p->index, p->encoding, p->texts, p->lengths, count, 1, &o, p->found,
-                              NULL);
+    return embla_index_search(p->index, &some, 1, &o, p->found, NULL);
 }
 
 static call *const calls[] = {near_products, near_scans, one_text, batch, vectors, search};

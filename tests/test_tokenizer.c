@@ -217,7 +217,8 @@ static void truncation_is_reported(void **state)
     for (size_t i = 0; i < COUNT_OF(texts); i++) lengths[i] = strlen(texts[i]);
     for (size_t i = 0; i < COUNT_OF(batches); i++) {
         const embla_tokenize_options some = {.max_tokens = 2, .threads = i == 0 ? 8 : 1};
-        assert_ok(embla_tokenize_batch(o.encoding, texts, lengths, batches[i], &some));
+        const embla_texts all = {.texts = texts, .lengths = lengths, .count = batches[i]};
+        assert_ok(embla_tokenize_batch(o.encoding, &all, &some));
         assert_int_equal(embla_tokenized_cut(o.encoding), 2 * batches[i]);
     }
     assert_status(embla_tokenize(o.encoding, "a", 1, &one), EMBLA_ERR_SHAPE);
@@ -401,7 +402,8 @@ static void a_batch_gives_the_tokens_of_each_text_for_any_number_of_threads(void
     }
     for (int threads = 1; threads <= 4; threads++) {
         const embla_tokenize_options options = {.threads = threads, .offsets = true};
-        assert_ok(embla_tokenize_batch(o.encoding, texts, lengths, TEXTS, &options));
+        const embla_texts all = {.texts = texts, .lengths = lengths, .count = TEXTS};
+        assert_ok(embla_tokenize_batch(o.encoding, &all, &options));
         const size_t *starts = embla_tokenized_starts(o.encoding);
         for (size_t i = 0; i < TEXTS; i++) {
             assert_ok(embla_tokenize(single.encoding, texts[i], lengths[i], &options));
@@ -443,6 +445,7 @@ static embla_status use(const char *path, const char *json)
 {
     static const char *const texts[] = {"unaffable caf\xc3\xa9", "aabb\xff"};
     static const size_t lengths[] = {15, 5};
+    const embla_texts both = {.texts = texts, .lengths = lengths, .count = 2};
     const embla_tokenize_options options = {.offsets = true, .threads = 1};
     embla_tokenizer *t = NULL;
     embla_tokenized *e = NULL;
@@ -452,7 +455,7 @@ static embla_status use(const char *path, const char *json)
                                : embla_tokenizer_open_bytes(json, strlen(json), "test", &t);
     if (status == EMBLA_OK) status = embla_tokenized_new(t, &e);
     if (status == EMBLA_OK) status = embla_tokenize(e, texts[0], lengths[0], &options);
-    if (status == EMBLA_OK) status = embla_tokenize_batch(e, texts, lengths, 2, &options);
+    if (status == EMBLA_OK) status = embla_tokenize_batch(e, &both, &options);
     if (status == EMBLA_OK)
         status = embla_detokenize(e, embla_tokenized_tokens(e), embla_tokenized_count(e), false,
                                   &text, &length);
@@ -619,7 +622,10 @@ static void arguments_are_checked(void **state)
     assert_status(embla_tokenizer_open_file(NULL, &t), EMBLA_ERR_ARGUMENT);
     assert_status(embla_tokenizer_open_file("/nothing/there", &t), EMBLA_ERR_NOT_FOUND);
     options = (embla_tokenize_options){.threads = -1};
-    assert_status(embla_tokenize_batch(o.encoding, NULL, NULL, 0, &options), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_tokenize_batch(o.encoding, &(embla_texts){0}, &options),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_tokenize_batch(o.encoding, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_error_has("embla_tokenize_batch: texts is NULL");
     embla_tokenizer_free(NULL);
     embla_tokenized_free(NULL);
     close_opened(&o);

@@ -18,6 +18,8 @@ EncodeOptions = structure(("dim", c_size), ("normalize", c_int), ("max_tokens", 
                           ("truncate", c_bool), ("plain", c_bool), ("strict", c_bool),
                           ("threads", c_int))
 
+Texts = structure(("texts", c_ptr), ("lengths", c_ptr), ("count", c_size))
+
 TOKENIZERS = (("WordPiece, BERT", "bert-base-uncased", "^wordpiece$"),
               ("byte-level BPE, GPT-2", "gpt2", "^bpe$"),
               ("byte-level BPE, Qwen 2.5", "qwen2.5", "^bpe$"),
@@ -53,16 +55,19 @@ class Lines:
 
     def __init__(self, lines):
         self.bytes = [line.encode() for line in lines]
-        self.count, self.all = c_size(len(lines)), sum(map(len, self.bytes))
+        self.all = sum(map(len, self.bytes))
         self.texts = (ctypes.c_char_p * len(lines))(*self.bytes)
         self.lengths = (c_size * len(lines))(*map(len, self.bytes))
+        self.struct = Texts(texts=ctypes.addressof(self.texts),
+                            lengths=ctypes.addressof(self.lengths), count=len(lines))
+        self.given = ctypes.byref(self.struct)
 
 
-def tokens_of(run, encoding):
+def tokens_of(run, tokenized):
     library = run.embla.library
     library.embla_tokenized_count.restype = c_size
     library.embla_tokenized_tokens.restype = c_ptr
-    count, address = library.embla_tokenized_count(encoding), library.embla_tokenized_tokens(encoding)
+    count, address = library.embla_tokenized_count(tokenized), library.embla_tokenized_tokens(tokenized)
     return numpy.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_int32)), (count,))
 
 
@@ -77,20 +82,19 @@ def tokenize(run):
         if not lines:
             continue
         given = given or Lines(lines)
-        tokenizer = run.embla.made("tokenizer_open", path.encode())
-        encoding = run.embla.made("encoding_new", tokenizer)
+        tokenizer = run.embla.made("tokenizer_open_file", path.encode())
+        tokenized = run.embla.made("tokenized_new", tokenizer)
         options = ctypes.byref(TokenizeOptions(threads=run.threads))
-        ours = lambda: run.embla("tokenize_batch", encoding, given.texts, given.lengths, given.count,
-                                 options)
+        ours = lambda: run.embla("tokenize_batch", tokenized, given.given, options)
         peer = library.Tokenizer.from_file(path)
         peer.no_truncation(), peer.no_padding()
         theirs = lambda: peer.encode_batch_fast(lines, add_special_tokens=False)
         ours()
         same = numpy.concatenate([encoded.ids for encoded in theirs()])
-        assert numpy.array_equal(tokens_of(run, encoding), same), job
+        assert numpy.array_equal(tokens_of(run, tokenized), same), job
         run.measure(job, run.peer("tokenizers"), ours, theirs, limit=("text", limit),
                     work=given.all * 1e-6, unit="MB/s")
-        run.embla.free("encoding", encoding)
+        run.embla.free("tokenized", tokenized)
         run.embla.free("tokenizer", tokenizer)
 
 
@@ -122,20 +126,15 @@ def encode(run):
     folder, given = os.path.join(run.folder, "static"), Lines(lines)
     write_model(folder, path)
     encoder = run.embla.made("encoder_open", folder.encode(), None)
-    run.embla.library.embla_encoder_tokenizer.restype = c_ptr
-    tokenizer = c_ptr(run.embla.library.embla_encoder_tokenizer(encoder))
-    encoding = run.embla.made("encoding_new", tokenizer)
     out = numpy.empty((len(lines), DIM), "f4")
     options = ctypes.byref(EncodeOptions(threads=run.threads))
-    ours = lambda: run.embla("encode_texts", encoder, encoding, given.texts, given.lengths,
-                             given.count, options, at(out), None)
+    ours = lambda: run.embla("encoder_encode", encoder, given.given, options, at(out), None)
     model = model2vec.StaticModel.from_pretrained(folder)
     theirs = lambda: model.encode(lines, max_length=None, use_multiprocessing=False)
     ours()
     agree(job, out, theirs(), 1e-5)
     run.measure(job, run.peer("model2vec"), ours, theirs, limit=("text", "^vector$"),
                 work=given.all * 1e-6, unit="MB/s")
-    run.embla.free("encoding", encoding)
     run.embla.free("encoder", encoder)
 
 

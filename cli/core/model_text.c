@@ -13,7 +13,6 @@ struct cli_text {
     embla_tokenizer *tokenizer;
     embla_tokenized *encoding;
     embla_encoder *encoder; /* for vectors of texts */
-    embla_tokenized *work;  /* of the encoder */
     bool tried;             /* the tokenizer was opened, or cannot be */
     char error[CLI_SENTENCE];
 };
@@ -27,7 +26,6 @@ static cli_text *text_of(const cli_model *model)
 void cli_text_free(cli_text *text)
 {
     if (!text) return;
-    embla_tokenized_free(text->work);
     embla_encoder_free(text->encoder);
     embla_tokenized_free(text->encoding);
     embla_tokenizer_free(text->tokenizer);
@@ -113,9 +111,7 @@ static embla_status open_encoder(const cli_model *model, cli_text *text)
 {
     const embla_encoder_options options = {.tokenizer = cli_input_path(text->tokenizer_path)};
     if (text->encoder) return EMBLA_OK;
-    embla_status status = embla_encoder_open(cli_input_path(model->path), &options, &text->encoder);
-    if (status != EMBLA_OK) return status;
-    return embla_tokenized_new(embla_encoder_tokenizer(text->encoder), &text->work);
+    return embla_encoder_open(cli_input_path(model->path), &options, &text->encoder);
 }
 
 int cli_model_encode(const cli_model *model, const char *text, size_t length, size_t dim,
@@ -130,8 +126,8 @@ int cli_model_encode(const cli_model *model, const char *text, size_t length, si
         return cli_failed("'%.60s' is no word, and vectors of texts have %zu numbers, but a row "
                           "has %zu",
                           text, info.dim, dim);
-    if (embla_encode_texts(state->encoder, state->work, &text, &length, 1, NULL, out, NULL) !=
-        EMBLA_OK)
+    const embla_texts one = {.texts = &text, .lengths = &length, .count = 1};
+    if (embla_encoder_encode(state->encoder, &one, NULL, out, NULL) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
 }

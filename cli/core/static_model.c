@@ -19,7 +19,6 @@ int cli_static_model_open(const cli_args *args, bool fit, cli_static_model *out)
         options.compat++;
     if (embla_encoder_open(cli_input_path(args->operands[0]), &options, &out->encoder) !=
             EMBLA_OK ||
-        embla_tokenized_new(embla_encoder_tokenizer(out->encoder), &out->encoding) != EMBLA_OK ||
         embla_encoder_describe(out->encoder, &out->info) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
@@ -27,7 +26,6 @@ int cli_static_model_open(const cli_args *args, bool fit, cli_static_model *out)
 
 void cli_static_model_free(cli_static_model *model)
 {
-    embla_tokenized_free(model->encoding);
     embla_encoder_free(model->encoder);
     *model = (cli_static_model){0};
 }

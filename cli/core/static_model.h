@@ -9,7 +9,6 @@
 
 typedef struct {
     embla_encoder *encoder;
-    embla_tokenized *encoding;
     embla_encoder_info info;
 } cli_static_model;
 

@@ -211,8 +211,9 @@ static int encode_piece(job *j, const cli_texts *batch, size_t at, size_t count)
     int code = make_room(j, count);
     if (code != CLI_DONE) return code;
     float *out = j->vectors + j->kept * j->dim;
-    if (embla_encode_texts(j->model.encoder, j->model.encoding, batch->texts + at,
-                           batch->lengths + at, count, &j->options, out, j->details) != EMBLA_OK)
+    const embla_texts texts = {
+        .texts = batch->texts + at, .lengths = batch->lengths + at, .count = count};
+    if (embla_encoder_encode(j->model.encoder, &texts, &j->options, out, j->details) != EMBLA_OK)
         return j->texts == 0 ? cli_failed("%s", embla_error())
                              : cli_failed("after %" PRId64 " texts: %s", j->texts, embla_error());
     for (size_t i = 0; i < count; i++) {

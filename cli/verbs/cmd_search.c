@@ -219,8 +219,10 @@ static int answer(void *context, const cli_texts *batch)
                                           .distinct = cli_args_flag(j->args, "distinct")};
     for (size_t at = 0; at < batch->count; at += QUESTIONS) {
         size_t count = batch->count - at < QUESTIONS ? batch->count - at : QUESTIONS;
-        if (embla_index_search(j->index, j->model.encoding, batch->texts + at, batch->lengths + at,
-                               count, j->top, &options, j->found, j->details) != EMBLA_OK)
+        const embla_texts texts = {
+            .texts = batch->texts + at, .lengths = batch->lengths + at, .count = count};
+        if (embla_index_search(j->index, &texts, j->top, &options, j->found, j->details) !=
+            EMBLA_OK)
             return cli_failed("%s", embla_error());
         for (size_t i = 0; i < count; i++)
             print_answer(j, batch->texts[at + i], batch->lengths[at + i], &j->details[i],

@@ -199,8 +199,9 @@ static int encode_pairs(job *j, const cli_texts *batch)
 
 static int encode(const job *j, const cli_texts *batch, embla_tokenized *e)
 {
-    embla_status status =
-        embla_tokenize_batch(e, batch->texts, batch->lengths, batch->count, &j->options);
+    const embla_texts texts = {
+        .texts = batch->texts, .lengths = batch->lengths, .count = batch->count};
+    embla_status status = embla_tokenize_batch(e, &texts, &j->options);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 

@@ -56,12 +56,9 @@ double time_encode(const char *path, const char *const *texts, const size_t *len
                    float *out, int rounds)
 {
     embla_encoder *encoder = NULL;
-    embla_tokenized *encoding = NULL;
-    if (embla_encoder_open(path, NULL, &encoder) != EMBLA_OK ||
-        embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding) != EMBLA_OK)
-        return -1;
-    LEAST(rounds, 1, embla_encode_texts(encoder, encoding, texts, lengths, count, NULL, out, NULL))
-    embla_tokenized_free(encoding);
+    const embla_texts all = {.texts = texts, .lengths = lengths, .count = count};
+    if (embla_encoder_open(path, NULL, &encoder) != EMBLA_OK) return -1;
+    LEAST(rounds, 1, embla_encoder_encode(encoder, &all, NULL, out, NULL))
     embla_encoder_free(encoder);
     return least;
 }

@@ -72,12 +72,13 @@ static const char *overflow_name(int n)
     return n < 2 ? list[n] : NULL;
 }
 
-static embla_status run_encode(encoder *self, embla_tokenized *encoding, const bind_texts *texts,
+static embla_status run_encode(const encoder *self, const bind_texts *texts,
                                const embla_encode_options *options, float *out)
 {
+    const embla_texts all = {
+        .texts = texts->texts, .lengths = texts->lengths, .count = texts->count};
     embla_status status;
-    BIND_RUN(true, status = embla_encode_texts(self->base.handle, encoding, texts->texts,
-                                               texts->lengths, texts->count, options, out, NULL));
+    BIND_RUN(true, status = embla_encoder_encode(self->base.handle, &all, options, out, NULL));
     return status;
 }
 
@@ -98,17 +99,11 @@ static PyObject *encode(encoder *self, const bind_texts *texts, const embla_enco
     }
     if (!out) array = bind_array_new(EMBLA_F32, texts->one ? 1 : 2, shape, &data);
     if (!out && !array) return NULL;
-    embla_tokenized *encoding =
-        bind_pool_take(&self->pool, embla_encoder_tokenizer(self->base.handle));
-    embla_status status = EMBLA_OK;
-    if (encoding) {
-        status = run_encode(self, encoding, texts, options, out ? output.data : data);
-        bind_pool_return(&self->pool, encoding);
-    }
+    embla_status status = run_encode(self, texts, options, out ? output.data : data);
     if (out) bind_output_free(&output);
-    if (encoding && status == EMBLA_OK) return out ? Py_NewRef(out) : bind_array_result(array);
+    if (status == EMBLA_OK) return out ? Py_NewRef(out) : bind_array_result(array);
     Py_XDECREF(array);
-    return encoding ? bind_fail(status) : NULL;
+    return bind_fail(status);
 }
 
 static PyObject *encoder_encode(PyObject *self, BIND_ARGS)

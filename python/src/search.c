@@ -125,7 +125,6 @@ static PyObject *found_lists(const embla_index *index, const embla_neighbour *fo
 
 static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t top, int threads)
 {
-    bind_encoder *encoder = (bind_encoder *)(void *)((bind_object *)self)->keeps;
     embla_index_info info = {0};
     size_t bytes = 0;
     if (top < 1) return bind_error(EMBLA_ERR_ARGUMENT, "top is 0; it must be at least 1");
@@ -139,22 +138,16 @@ static PyObject *search_texts(PyObject *self, const bind_texts *texts, size_t to
     if (!found)
         return bind_error(EMBLA_ERR_MEMORY, "no memory for the %zu best lines of %zu questions",
                           top, texts->count);
-    PyObject *result = NULL;
-    embla_tokenized *encoding =
-        bind_pool_take(&encoder->pool, embla_encoder_tokenizer(encoder->base.handle));
-    if (encoding) {
-        bind_progress progress = {.shows = true};
-        const embla_search_options options = {
-            .threads = threads, .progress = bind_progress_step, .context = &progress};
-        embla_status status;
-        BIND_RUN(true, status = embla_index_search(handle_of(self), encoding, texts->texts,
-                                                   texts->lengths, texts->count, top, &options,
-                                                   found, NULL));
-        bind_pool_return(&encoder->pool, encoding);
-        bind_progress_end(&progress);
-        result = status == EMBLA_OK ? found_lists(handle_of(self), found, texts, top)
-                                    : bind_fail(status);
-    }
+    bind_progress progress = {.shows = true};
+    const embla_search_options options = {
+        .threads = threads, .progress = bind_progress_step, .context = &progress};
+    const embla_texts all = {
+        .texts = texts->texts, .lengths = texts->lengths, .count = texts->count};
+    embla_status status;
+    BIND_RUN(true, status = embla_index_search(handle_of(self), &all, top, &options, found, NULL));
+    bind_progress_end(&progress);
+    PyObject *result =
+        status == EMBLA_OK ? found_lists(handle_of(self), found, texts, top) : bind_fail(status);
     PyMem_Free(found);
     return result;
 }

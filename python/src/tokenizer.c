@@ -167,14 +167,15 @@ static PyObject *encode_texts(tokenizer *self, const bind_texts *texts, const en
 {
     embla_tokenized *encoding = bind_pool_take(&self->pool, self->base.handle);
     if (!encoding) return NULL;
+    const embla_texts all = {
+        .texts = texts->texts, .lengths = texts->lengths, .count = texts->count};
     embla_status status;
     if (texts->one)
         BIND_RUN(texts->lengths[0] > BIND_SMALL,
                  status =
                      embla_tokenize(encoding, texts->texts[0], texts->lengths[0], &how->options));
     else
-        BIND_RUN(true, status = embla_tokenize_batch(encoding, texts->texts, texts->lengths,
-                                                     texts->count, &how->options));
+        BIND_RUN(true, status = embla_tokenize_batch(encoding, &all, &how->options));
     PyObject *result;
     if (status != EMBLA_OK)
         result = bind_fail(status);

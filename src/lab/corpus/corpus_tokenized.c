@@ -69,7 +69,8 @@ static embla_status encode_lines(making *m)
 {
     embla_corpus *c = m->corpus;
     const int32_t bos = c->bos;
-    EMBLA_TRY(embla_tokenize_batch(m->encoding, m->texts, m->lengths, m->count, NULL));
+    const embla_texts texts = {.texts = m->texts, .lengths = m->lengths, .count = m->count};
+    EMBLA_TRY(embla_tokenize_batch(m->encoding, &texts, NULL));
     EMBLA_TRY(embla_arena_many(&c->arena, (uint64_t)m->count + 1, sizeof *m->starts,
                                "starts of documents", &m->starts));
     const int32_t *tokens = embla_tokenized_tokens(m->encoding);

@@ -61,9 +61,8 @@ embla_status embla_line_batch_new(const embla_encoder *encoder, int threads,
     b->encoder = encoder;
     b->dim = info.dim;
     b->options = (embla_encode_options){.normalize = normalize, .threads = threads};
-    embla_status status = embla_tokenized_new(embla_encoder_tokenizer(encoder), &b->encoding);
-    if (status == EMBLA_OK)
-        status = embla_mem_new(EMBLA_LINES_BATCH * b->dim * sizeof(float), "vectors", &vectors);
+    embla_status status =
+        embla_mem_new(EMBLA_LINES_BATCH * b->dim * sizeof(float), "vectors", &vectors);
     b->vectors = vectors;
     if (status == EMBLA_OK)
         *out = b;
@@ -75,7 +74,6 @@ embla_status embla_line_batch_new(const embla_encoder *encoder, int threads,
 void embla_line_batch_free(embla_line_batch *b)
 {
     if (!b) return;
-    embla_tokenized_free(b->encoding);
     embla_mem_free(b->vectors, EMBLA_LINES_BATCH * b->dim * sizeof(float));
     embla_mem_free(b, sizeof *b);
 }
@@ -92,8 +90,8 @@ bool embla_line_batch_add(embla_line_batch *b, const char *text, size_t length, 
 embla_status embla_line_batch_encode(embla_line_batch *b)
 {
     size_t kept = 0;
-    EMBLA_TRY(embla_encode_texts(b->encoder, b->encoding, b->texts, b->lengths, b->count,
-                                 &b->options, b->vectors, b->details));
+    const embla_texts texts = {.texts = b->texts, .lengths = b->lengths, .count = b->count};
+    EMBLA_TRY(embla_encoder_encode(b->encoder, &texts, &b->options, b->vectors, b->details));
     for (size_t i = 0; i < b->count; i++) {
         if (b->details[i].tokens == 0) continue;
         if (kept < i)

@@ -29,7 +29,6 @@ enum { EMBLA_LINES_BATCH = 4096, EMBLA_LINES_BYTES = 4 << 20 };
 
 typedef struct {
     const embla_encoder *encoder;
-    embla_tokenized *encoding;
     embla_encode_options options;
     size_t dim;
     const char *texts[EMBLA_LINES_BATCH];

@@ -151,13 +151,13 @@ const char *embla_index_line(const embla_index *index, int64_t row, size_t *leng
 
 /* ---- search ---- */
 
-static embla_status search(const embla_index *index, embla_tokenized *encoding,
-                           const char *const *texts, const size_t *lengths, size_t count, size_t k,
+static embla_status search(const embla_index *index, const embla_texts *texts, size_t k,
                            const embla_search_options *asked, float *vectors,
                            embla_encoded *details, embla_neighbour *out)
 {
     const embla_search_options none = {0};
     if (!asked) asked = &none;
+    const size_t count = texts->count;
     const embla_encode_options how = {.normalize = EMBLA_NORMALIZE_YES,
                                       .threads = asked->threads,
                                       .progress = asked->progress,
@@ -166,8 +166,7 @@ static embla_status search(const embla_index *index, embla_tokenized *encoding,
         .k = k, .threads = asked->threads, .progress = asked->progress, .context = asked->context};
     EMBLA_TRY(embla_map_check(index->lines.map));
     EMBLA_TRY(embla_table_check_file(index->table));
-    EMBLA_TRY(embla_encode_texts(index->encoder, encoding, texts, lengths, count, &how, vectors,
-                                 details));
+    EMBLA_TRY(embla_encoder_encode(index->encoder, texts, &how, vectors, details));
     if (asked->distinct)
         EMBLA_TRY(embla_index_distinct(index, vectors, count, &options, out));
     else
@@ -179,29 +178,27 @@ static embla_status search(const embla_index *index, embla_tokenized *encoding,
     return EMBLA_OK;
 }
 
-embla_status embla_index_search(const embla_index *index, embla_tokenized *encoding,
-                                const char *const *texts, const size_t *lengths, size_t count,
-                                size_t k, const embla_search_options *options, embla_neighbour *out,
+embla_status embla_index_search(const embla_index *index, const embla_texts *texts, size_t k,
+                                const embla_search_options *options, embla_neighbour *out,
                                 embla_encoded *details)
 {
     embla_arena arena = {0};
     embla_encoded *found = NULL;
     float *vectors = NULL;
     EMBLA_TRY(embla_options_check(options));
-    if (!index || !encoding || (count > 0 && (!texts || !lengths || !out)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_index_search: %s is NULL",
-                          !index      ? "index"
-                          : !encoding ? "encoding"
-                          : !texts    ? "texts"
-                          : lengths   ? "out"
-                                      : "lengths");
+    EMBLA_NEED(index);
+    EMBLA_NEED(texts);
+    EMBLA_TRY(embla_options_check(texts));
+    const size_t count = texts->count;
     if (count == 0) return EMBLA_OK;
+    EMBLA_NEED(texts->texts);
+    EMBLA_NEED(texts->lengths);
+    EMBLA_NEED(out);
     const uint64_t row = index->table->dim * sizeof *vectors;
     embla_status status = embla_arena_many(&arena, count, (size_t)row, "vectors", &vectors);
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, count, sizeof *found, "texts", &found);
-    if (status == EMBLA_OK)
-        status = search(index, encoding, texts, lengths, count, k, options, vectors, found, out);
+    if (status == EMBLA_OK) status = search(index, texts, k, options, vectors, found, out);
     if (status == EMBLA_OK && details) memcpy(details, found, count * sizeof *details);
     embla_arena_free(&arena);
     return status;

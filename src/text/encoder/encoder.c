@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts to vectors: each thread tokenizes a text and averages the rows of its tokens at once, so
- * neither the tokens nor the rows of a batch are kept.
+ * neither the tokens nor the rows of a batch are kept. The memory for tokenizing comes from a pool
+ * in the encoder, so that a call needs no other handle.
  *
  * The sum is in float and in the order of the tokens, as in the libraries that static models come
  * from; table/row_mean.c says when it is in double.
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/mem.h"
 #include "base/options.h"
 #include "base/parallel.h"
 #include "base/threads.h"
@@ -174,8 +176,7 @@ static embla_status encode_text(const call *c, embla_tokenized *w, const char *t
 typedef struct {
     const call *call;
     embla_tokenized *const *workers; /* one for each slot */
-    const char *const *texts;
-    const size_t *lengths;
+    const embla_texts *texts;
     float *out;
     embla_encoded *details; /* NULL means none */
 } batch;
@@ -186,48 +187,33 @@ static embla_status encode_some(void *job, size_t first, size_t end, size_t slot
     embla_tokenized *w = b->workers[slot];
     w->bound.caller = embla_share_is_caller();
     for (size_t i = first; i < end; i++) {
-        EMBLA_TRY(encode_text(b->call, w, b->texts[i], b->lengths[i], i,
+        const size_t length = b->texts->lengths[i];
+        EMBLA_TRY(encode_text(b->call, w, b->texts->texts[i], length, i,
                               b->out + i * b->call->mean.dim, b->details ? &b->details[i] : NULL));
-        EMBLA_TRY(embla_encode_done(w, b->lengths[i]));
+        EMBLA_TRY(embla_encode_done(w, length));
     }
     return EMBLA_OK;
 }
 
-static embla_status encode_all(const call *c, embla_tokenized *e, const char *const *texts,
-                               const size_t *lengths, size_t count, float *out,
-                               embla_encoded *details)
+static embla_status encode_all(const call *c, embla_tokenized *e, const embla_texts *texts,
+                               float *out, embla_encoded *details)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!texts[i] && lengths[i] > 0)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "text %zu of %zu is NULL", i, count);
-        bytes += lengths[i];
-    }
+    EMBLA_TRY(embla_texts_check(texts, &bytes));
     int threads = embla_threads_for(e->options.threads, bytes * 16);
     e->watch.total = (int64_t)bytes;
     EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
-    const batch b = {.call = c,
-                     .workers = e->workers,
-                     .texts = texts,
-                     .lengths = lengths,
-                     .out = out,
-                     .details = details};
-    return embla_share(threads, count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
+    const batch b = {
+        .call = c, .workers = e->workers, .texts = texts, .out = out, .details = details};
+    return embla_share(threads, texts->count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
 }
 
-static embla_status check(const embla_encoder *encoder, const embla_tokenized *e,
-                          const char *const *texts, const size_t *lengths, size_t count,
+static embla_status check(const embla_encoder *encoder, const embla_texts *texts,
                           const embla_encode_options *o, const float *out)
 {
     const size_t dim = embla_table_dim(encoder->table);
-    if (e->tokenizer != encoder->tokenizer)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the encoding belongs to another tokenizer than the encoder's");
-    if (count > 0 && (!texts || !lengths || !out))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu texts to encode, but %s is NULL", count,
-                          !texts    ? "texts"
-                          : lengths ? "out"
-                                    : "lengths");
+    if (texts->count > 0 && !out)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "%zu texts to encode, but out is NULL", texts->count);
     if (o->dim > dim)
         return embla_fail(EMBLA_ERR_SHAPE, "a dim of %zu was asked for; the model has %zu", o->dim,
                           dim);
@@ -256,18 +242,57 @@ static call plan(const embla_encoder *encoder, const embla_encode_options *o)
                           (o->normalize == EMBLA_NORMALIZE_MODEL && encoder->normalize)};
 }
 
-embla_status embla_encode_texts(const embla_encoder *encoder, embla_tokenized *encoding,
-                                const char *const *texts, const size_t *lengths, size_t count,
-                                const embla_encode_options *options, float *out,
-                                embla_encoded *details)
+/* ---- the pool ---- */
+
+embla_status embla_encoder_pool_new(embla_encoder_pool **out)
 {
-    const embla_encode_options defaults = {0};
-    EMBLA_TRY(embla_options_check(options));
-    if (!encoder || !encoding)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_encode_texts: %s is NULL",
-                          encoder ? "encoding" : "encoder");
-    if (!options) options = &defaults;
-    EMBLA_TRY(check(encoder, encoding, texts, lengths, count, options, out));
+    void *memory = NULL;
+    EMBLA_TRY(embla_mem_new(sizeof(embla_encoder_pool), "the pool of an encoder", &memory));
+    embla_encoder_pool *pool = memory;
+    for (size_t i = 0; i < EMBLA_ENCODER_SLOTS; i++) atomic_init(&pool->slots[i], NULL);
+    *out = pool;
+    return EMBLA_OK;
+}
+
+void embla_encoder_pool_free(embla_encoder_pool *pool)
+{
+    if (!pool) return;
+    for (size_t i = 0; i < EMBLA_ENCODER_SLOTS; i++)
+        embla_tokenized_free(atomic_exchange(&pool->slots[i], NULL));
+    embla_mem_free(pool, sizeof *pool);
+}
+
+/* A slot that is free is only read: threads that find nothing do not take its cache line from each
+ * other. */
+static embla_status take(const embla_encoder *encoder, embla_tokenized **out)
+{
+    embla_encoder_pool *pool = encoder->pool;
+    for (size_t i = 0; i < EMBLA_ENCODER_SLOTS; i++) {
+        if (!atomic_load_explicit(&pool->slots[i], memory_order_relaxed)) continue;
+        *out = atomic_exchange_explicit(&pool->slots[i], NULL, memory_order_acquire);
+        if (*out) return EMBLA_OK;
+    }
+    return embla_tokenized_new(encoder->tokenizer, out);
+}
+
+static void give_back(embla_encoder_pool *pool, embla_tokenized *tokenized)
+{
+    for (size_t i = 0; i < EMBLA_ENCODER_SLOTS; i++) {
+        embla_tokenized *none = NULL;
+        if (!atomic_load_explicit(&pool->slots[i], memory_order_relaxed) &&
+            atomic_compare_exchange_strong_explicit(&pool->slots[i], &none, tokenized,
+                                                    memory_order_release, memory_order_relaxed))
+            return;
+    }
+    embla_tokenized_free(tokenized);
+}
+
+/* ---- the call ---- */
+
+static embla_status encode_with(embla_tokenized *tokenized, const embla_encoder *encoder,
+                                const embla_texts *texts, const embla_encode_options *options,
+                                float *out, embla_encoded *details)
+{
     const call c = plan(encoder, options);
     const embla_tokenize_options how = {.plain = options->plain,
                                         .strict = options->strict,
@@ -277,9 +302,27 @@ embla_status embla_encode_texts(const embla_encoder *encoder, embla_tokenized *e
                                         .threads = options->threads,
                                         .progress = options->progress,
                                         .context = options->context};
-    EMBLA_TRY(embla_tokenize_begin(encoding, &how));
+    EMBLA_TRY(embla_tokenize_begin(tokenized, &how));
     EMBLA_TRY(embla_table_check_file(encoder->table));
-    EMBLA_TRY(encode_all(&c, encoding, texts, lengths, count, out, details));
-    EMBLA_TRY(embla_tokenizer_check(encoding->tokenizer));
+    EMBLA_TRY(encode_all(&c, tokenized, texts, out, details));
+    EMBLA_TRY(embla_tokenizer_check(encoder->tokenizer));
     return embla_table_check_file(encoder->table);
+}
+
+embla_status embla_encoder_encode(const embla_encoder *encoder, const embla_texts *texts,
+                                  const embla_encode_options *options, float *out,
+                                  embla_encoded *details)
+{
+    const embla_encode_options defaults = {0};
+    embla_tokenized *tokenized = NULL;
+    EMBLA_TRY(embla_options_check(options));
+    EMBLA_NEED(encoder);
+    EMBLA_NEED(texts);
+    EMBLA_TRY(embla_options_check(texts));
+    if (!options) options = &defaults;
+    EMBLA_TRY(check(encoder, texts, options, out));
+    EMBLA_TRY(take(encoder, &tokenized));
+    embla_status status = encode_with(tokenized, encoder, texts, options, out, details);
+    give_back(encoder->pool, tokenized);
+    return status;
 }

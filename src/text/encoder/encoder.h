@@ -3,6 +3,8 @@
 #ifndef EMBLA_ENCODER_ENCODER_H
 #define EMBLA_ENCODER_ENCODER_H
 
+#include <stdatomic.h>
+
 #include "base/checksum.h"
 #include "embla_text.h"
 #include "encoder/subwords.h"
@@ -27,8 +29,18 @@ typedef struct {
     embla_divisor divisor;
 } embla_compat_rules;
 
+/* Memory for the work of calls, which no call uses now. A call takes one by exchange and gives it
+ * back: there is no lock. If all are in use, it makes another; what finds no free slot afterwards
+ * is freed. Behind a pointer, because calls have a const encoder, and copies of it share the pool
+ * (embla_fit makes one). */
+enum { EMBLA_ENCODER_SLOTS = 8 };
+typedef struct {
+    _Atomic(embla_tokenized *) slots[EMBLA_ENCODER_SLOTS]; /* NULL means free */
+} embla_encoder_pool;
+
 struct embla_encoder {
     embla_tokenizer *tokenizer;
+    embla_encoder_pool *pool; /* of this tokenizer */
     embla_table *table;
     double *weights; /* by token; NULL means that there are none */
     size_t weight_count;
@@ -49,6 +61,9 @@ struct embla_encoder {
 /* encoder.c; compat is not AUTO. */
 const embla_compat_rules *embla_compat_rules_of(embla_compat compat);
 bool embla_compat_is_st(embla_compat compat);
+EMBLA_CHECKED embla_status embla_encoder_pool_new(embla_encoder_pool **out);
+/* No call may use the encoder any more, and its tokenizer must still be open. */
+void embla_encoder_pool_free(embla_encoder_pool *pool);
 
 /* encoder_words.c: whether the checkpoint is a file of word vectors. */
 bool embla_encoder_has_words(const embla_checkpoint *checkpoint);

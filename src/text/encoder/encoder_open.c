@@ -345,6 +345,7 @@ static embla_status fill(const embla_checkpoint *cp, const embla_encoder_options
     embla_facts facts;
     EMBLA_TRY(embla_checkpoint_entry(cp, EMBLA_ROLE_TOKENS, &entry, NULL));
     EMBLA_TRY(embla_checkpoint_facts(cp, &facts));
+    EMBLA_TRY(embla_encoder_pool_new(&encoder->pool));
     EMBLA_TRY(open_text(cp, options, encoder));
     EMBLA_TRY(choose_rules(cp, entry->name, options->compat, encoder));
     const embla_compat_rules *rules = &encoder->rules;
@@ -388,6 +389,7 @@ embla_status embla_encoder_open(const char *path, const embla_encoder_options *o
 void embla_encoder_free(embla_encoder *encoder)
 {
     if (!encoder) return;
+    embla_encoder_pool_free(encoder->pool);
     embla_tokenizer_free(encoder->tokenizer);
     embla_subwords_free(encoder->subwords);
     embla_mem_free(encoder->weights, encoder->weight_count * sizeof(double));

@@ -135,7 +135,9 @@ EMBLA_CHECKED embla_status embla_tokenize_begin(embla_tokenized *e,
 /* Ends a call for one text, or one pair, that has room for two starts: checks the tokenizer's file,
  * and leaves e empty if that or `status` is a failure. */
 EMBLA_CHECKED embla_status embla_tokenize_end(embla_tokenized *e, embla_status status);
-/* encode_batch.c: makes `count` workers, empty and with the options of e. They pad to a fixed
+/* tokenize_batch.c: checks the arrays of a call; *bytes becomes the length of all texts. */
+EMBLA_CHECKED embla_status embla_texts_check(const embla_texts *texts, size_t *bytes);
+/* Makes `count` workers, empty and with the options of e. They pad to a fixed
  * length only: the longest text is not known yet. */
 EMBLA_CHECKED embla_status embla_encode_workers(embla_tokenized *e, size_t count);
 enum { EMBLA_TEXTS_AT_ONCE = 16 }; /* that a thread takes from a batch */

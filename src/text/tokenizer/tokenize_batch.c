@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes many texts over threads. Each thread has an tokenized of its own and takes the next text
- * that is not done; then the tokens are copied together in the order of the texts. */
+/* Tokenizes many texts over threads. Each thread has an embla_tokenized of its own and takes the
+ * next text that is not done; then the tokens are copied together in the order of the texts. */
 #include <string.h>
 
+#include "base/options.h"
 #include "base/parallel.h"
 #include "base/threads.h"
 #include "tokenizer/tokenize.h"
@@ -34,10 +35,24 @@ embla_status embla_encode_done(embla_tokenized *worker, size_t bytes)
                : EMBLA_OK;
 }
 
+embla_status embla_texts_check(const embla_texts *texts, size_t *bytes)
+{
+    size_t sum = 0;
+    if (texts->count > 0 && (!texts->texts || !texts->lengths))
+        return embla_fail(EMBLA_ERR_ARGUMENT, "there are %zu texts, but %s is NULL", texts->count,
+                          texts->texts ? "texts->lengths" : "texts->texts");
+    for (size_t i = 0; i < texts->count; i++) {
+        if (!texts->texts[i] && texts->lengths[i] > 0)
+            return embla_fail(EMBLA_ERR_ARGUMENT, "text %zu of %zu is NULL", i, texts->count);
+        sum += texts->lengths[i];
+    }
+    *bytes = sum;
+    return EMBLA_OK;
+}
+
 typedef struct {
     embla_tokenized *const *workers; /* one for each slot */
-    const char *const *texts;
-    const size_t *lengths;
+    const embla_texts *texts;
     found *list;
 } batch;
 
@@ -48,19 +63,19 @@ static embla_status encode_some(void *job, size_t first, size_t end, size_t slot
     w->bound.caller = embla_share_is_caller();
     for (size_t i = first; i < end; i++) {
         b->list[i] = (found){slot, w->count, 0};
-        EMBLA_TRY(embla_tokenize_one(w, b->texts[i], b->lengths[i]));
+        EMBLA_TRY(embla_tokenize_one(w, b->texts->texts[i], b->texts->lengths[i]));
         b->list[i].count = w->count - b->list[i].first;
-        EMBLA_TRY(embla_encode_done(w, b->lengths[i]));
+        EMBLA_TRY(embla_encode_done(w, b->texts->lengths[i]));
     }
     return EMBLA_OK;
 }
 
-static embla_status encode_all(embla_tokenized *e, const char *const *texts, const size_t *lengths,
-                               size_t count, int threads, found *list)
+static embla_status encode_all(embla_tokenized *e, const embla_texts *texts, int threads,
+                               found *list)
 {
     EMBLA_TRY(embla_encode_workers(e, (size_t)threads));
-    const batch b = {.workers = e->workers, .texts = texts, .lengths = lengths, .list = list};
-    return embla_share(threads, count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
+    const batch b = {.workers = e->workers, .texts = texts, .list = list};
+    return embla_share(threads, texts->count, EMBLA_TEXTS_AT_ONCE, encode_some, &b);
 }
 
 static embla_status collect(embla_tokenized *e, const found *list, size_t count, int threads)
@@ -88,37 +103,29 @@ static embla_status collect(embla_tokenized *e, const found *list, size_t count,
     return embla_post_pad_batch(e);
 }
 
-static embla_status encode_batch(embla_tokenized *e, const char *const *texts,
-                                 const size_t *lengths, size_t count)
+static embla_status encode_batch(embla_tokenized *e, const embla_texts *texts)
 {
     found *list = NULL;
     size_t room = 0, bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!texts[i] && lengths[i] > 0)
-            return embla_fail(EMBLA_ERR_ARGUMENT, "text %zu of %zu is NULL", i, count);
-        bytes += lengths[i];
-    }
+    EMBLA_TRY(embla_texts_check(texts, &bytes));
     int threads = embla_threads_for(e->options.threads, bytes * 16);
     e->watch.total = (int64_t)bytes;
-    embla_status status = embla_grow(&list, &room, 0, count, sizeof *list, "texts");
-    if (status == EMBLA_OK) status = encode_all(e, texts, lengths, count, threads, list);
-    if (status == EMBLA_OK) status = collect(e, list, count, threads);
+    embla_status status = embla_grow(&list, &room, 0, texts->count, sizeof *list, "texts");
+    if (status == EMBLA_OK) status = encode_all(e, texts, threads, list);
+    if (status == EMBLA_OK) status = collect(e, list, texts->count, threads);
     embla_mem_free(list, room * sizeof *list);
     return status;
 }
 
-embla_status embla_tokenize_batch(embla_tokenized *tokenized, const char *const *texts,
-                                  const size_t *lengths, size_t count,
+embla_status embla_tokenize_batch(embla_tokenized *tokenized, const embla_texts *texts,
                                   const embla_tokenize_options *options)
 {
     embla_tokenized *e = tokenized;
-    if (!e || (count > 0 && (!texts || !lengths)))
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize_batch: %s is NULL",
-                          !e      ? "encoding"
-                          : texts ? "lengths"
-                                  : "texts");
+    EMBLA_NEED(tokenized);
+    EMBLA_NEED(texts);
+    EMBLA_TRY(embla_options_check(texts));
     EMBLA_TRY(embla_tokenize_begin(e, options));
-    embla_status status = encode_batch(e, texts, lengths, count);
+    embla_status status = encode_batch(e, texts);
     if (status == EMBLA_OK) status = embla_tokenizer_check(e->tokenizer);
     if (status != EMBLA_OK) e->count = e->cut = e->texts = 0;
     return status;
