@@ -247,7 +247,9 @@ static bool open_job(job *j, const embla_comm *comm, size_t dim)
     if (!j->failed) keep(j, embla_sharded_init(j->sent, NULL));
     if (!j->failed) keep(j, embla_sharded_init(j->shared, NULL));
     if (!j->failed)
-        keep(j, embla_table_view(EMBLA_F32, TOKENS, dim, j->staged, bytes, NULL, &j->staging));
+        keep(j,
+             embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = TOKENS, .dim = dim},
+                              j->staged, bytes, NULL, &j->staging));
     if (!j->failed) prepare_parts(j);
     return !j->failed;
 }

@@ -61,8 +61,12 @@ static void run(bench_case *c, embla_dtype compute)
     const embla_loss_options options = {.compute = compute, .threads = c->threads};
     const embla_loss_gradients gradients = {.hidden = c->hidden_gradient,
                                             .table = c->table_gradient};
-    if (embla_head_loss(&head, c->hidden, c->targets, c->shape->count, &options,
-                        c->shape->backward ? &gradients : NULL, c->each, NULL) != EMBLA_OK)
+    if (embla_head_loss(&head,
+                        &(embla_loss_batch){.hidden = c->hidden,
+                                            .targets = c->targets,
+                                            .count = c->shape->count,
+                                            .each = c->each},
+                        &options, c->shape->backward ? &gradients : NULL, NULL) != EMBLA_OK)
         c->failed = true;
 }
 

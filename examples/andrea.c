@@ -46,7 +46,8 @@ int main(void)
     const int32_t first[] = {256, 1842, 7301};
     for (int32_t i = 0; i < LENGTH; i++) tokens[i] = i < 3 ? first[i] : i * 2711 % VOCAB;
 
-    must(embla_embed(token_table, position_table, tokens, 1, LENGTH, NULL, x));
+    must(embla_embed(token_table, tokens, 1, LENGTH,
+                     &(embla_embed_options){.position_table = position_table}, x));
 
     /* The same with two lookups and a sum. */
     int64_t position[LENGTH];

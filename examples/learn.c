@@ -59,10 +59,11 @@ int main(void)
 
     embla_head head = {.table = next};
     embla_loss_gradients gradients = {.hidden = back[0], .table = head_gradient[0]};
+    const embla_loss_batch batch = {.hidden = hidden[0], .targets = targets, .count = TOKENS};
     for (int step = 0; step <= STEPS; step++) {
         memset(head_gradient, 0, sizeof head_gradient);
         must(embla_lookup(now, text, TOKENS, NULL, hidden));
-        must(embla_head_loss(&head, hidden[0], targets, TOKENS, NULL, &gradients, NULL, &report));
+        must(embla_head_loss(&head, &batch, NULL, &gradients, &report));
         if (step % 10 == 0) printf("step %2d: loss %.2f\n", step, report.loss);
         must(embla_scatter_sum(scatter, back[0], DIM, rows[0]));
         must(embla_optim_step_rows(now_optim, 0.02, embla_scatter_rows(scatter),

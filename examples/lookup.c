@@ -28,7 +28,8 @@ int main(void)
     const int32_t ids[COUNT] = {2, 3, 0}, wrong[COUNT] = {2, 5, 0};
     float out[COUNT][DIM];
     embla_table *table = NULL;
-    must(embla_table_view(EMBLA_F32, ROWS, DIM, numbers, sizeof numbers, NULL, &table));
+    must(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                          numbers, sizeof numbers, NULL, &table));
 
     must(embla_lookup(table, ids, COUNT, NULL, out));
     printf("ids 2 3 0 give %d x %d:\n", COUNT, DIM);

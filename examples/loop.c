@@ -54,8 +54,9 @@ int main(int argc, char **argv)
                                           .decay = tensor.decays ? 0.1 : 0};
         size_t numbers = (size_t)tensor.rows * tensor.dim;
         spans[i] = (embla_span){tensor.gradient, numbers};
-        must(embla_table_view(EMBLA_F32, tensor.rows, tensor.dim, tensor.values,
-                              numbers * sizeof(float), &writable, &views[i]));
+        must(embla_table_view(
+            &(embla_table_layout){.dtype = EMBLA_F32, .rows = tensor.rows, .dim = tensor.dim},
+            tensor.values, numbers * sizeof(float), &writable, &views[i]));
         must(embla_optim_new(views[i], &adam, &optims[i]));
     }
     const embla_optim_options adagrad = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE};

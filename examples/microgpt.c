@@ -36,8 +36,8 @@ int main(void)
     must(embla_table_init(positions, &(embla_init_options){.seed = 2}));
 
     /* One sequence of one token. Two letters came before it, so it begins at position 2. */
-    embla_embed_options options = {.first_position = position};
-    must(embla_embed(tokens, positions, &token, 1, 1, &options, x));
+    embla_embed_options options = {.position_table = positions, .first_position = position};
+    must(embla_embed(tokens, &token, 1, 1, &options, x));
 
     const float *e = embla_table_row(tokens, token), *third = embla_table_row(positions, position);
     print_row("tokens[4]", e);

@@ -42,7 +42,8 @@ static int by_bytes(const void *a, const void *b)
 static bool same_set(const embla_table *tokens, const embla_table *positions)
 {
     float x[2][LENGTH][DIM];
-    must(embla_embed(tokens, positions, pair[0], 2, LENGTH, NULL, x));
+    must(embla_embed(tokens, pair[0], 2, LENGTH,
+                     &(embla_embed_options){.position_table = positions}, x));
     for (int i = 0; i < 2; i++) qsort(x[i], LENGTH, sizeof x[i][0], by_bytes);
     return memcmp(x[0], x[1], sizeof x[0]) == 0;
 }
@@ -78,7 +79,8 @@ static bool same_dog(const embla_table *tokens, const embla_table *positions,
 {
     float x[2][LENGTH][DIM];
     double y[2][LENGTH][DIM], most = 0;
-    must(embla_embed(tokens, positions, pair[0], 2, LENGTH, NULL, x));
+    must(embla_embed(tokens, pair[0], 2, LENGTH,
+                     &(embla_embed_options){.position_table = positions}, x));
     for (int i = 0; i < 2; i++) attend(x[i], w, y[i]);
     for (int i = 0; i < DIM; i++) most = fmax(most, fabs(y[0][FIRST_DOG][i] - y[1][SECOND_DOG][i]));
     return most < 1e-6; /* sums in another order */

@@ -45,7 +45,8 @@ int main(void)
     bool color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]);
     float out[TOKENS][DIM];
     embla_table *table = NULL;
-    if (embla_table_view(EMBLA_F32, ROWS, DIM, numbers, sizeof numbers, NULL, &table) != EMBLA_OK ||
+    if (embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                         numbers, sizeof numbers, NULL, &table) != EMBLA_OK ||
         embla_lookup(table, tokens, TOKENS, NULL, out) != EMBLA_OK) {
         fprintf(stderr, "sentence: %s\n", embla_error());
         embla_table_free(table);

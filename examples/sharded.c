@@ -49,6 +49,15 @@ static embla_sharded *new_table(uint64_t seed)
     return made;
 }
 
+/* The words of sentences, and the word that follows each. */
+static void read_text(size_t from, size_t count, int64_t *rows, int32_t *targets)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = text[from + i / WORDS][i % WORDS];
+        targets[i] = rows[i] == END ? EMBLA_TARGET_IGNORE : text[from + i / WORDS][i % WORDS + 1];
+    }
+}
+
 int main(void)
 {
     must(embla_comm_open(NULL, &comm)); /* no launcher: one process alone */
@@ -59,10 +68,7 @@ int main(void)
     int64_t rows[TOKENS];
     int32_t targets[TOKENS]; /* a sentence is a micro-batch: sums do not depend on the ranks */
     float hidden[TOKENS][DIM], head_gradient[VOCAB * 2 * DIM];
-    for (size_t i = 0; i < count; i++) {
-        rows[i] = text[from + i / WORDS][i % WORDS];
-        targets[i] = rows[i] == END ? EMBLA_TARGET_IGNORE : text[from + i / WORDS][i % WORDS + 1];
-    }
+    read_text(from, count, rows, targets);
     embla_sharded *now = new_table(1), *next = new_table(2);
     embla_optim *now_optim = NULL, *next_optim = NULL;
     const embla_optim_options adam = {.kind = EMBLA_OPTIM_ADAMW};
@@ -73,6 +79,11 @@ int main(void)
 
     const embla_sharded_batch batch = {
         .rows = rows, .count = count, .lengths = lengths, .micro_batches = sentences};
+    const embla_sharded_loss_batch next_words = {.hidden = hidden[0],
+                                                 .targets = targets,
+                                                 .count = count,
+                                                 .lengths = lengths,
+                                                 .micro_batches = sentences};
     embla_sharded_sums own; /* gradients of this rank's rows */
     embla_loss_report report;
     for (int step = 0; step <= STEPS; step++) {
@@ -80,8 +91,7 @@ int main(void)
         memset(head_gradient, 0, sizeof head_gradient); /* compute here while rows are under way */
         must(embla_sharded_lookup_poll(now));
         must(embla_sharded_lookup_finish(now, hidden[0]));
-        must(embla_sharded_loss(next, hidden[0], targets, count, lengths, sentences, NULL,
-                                hidden[0], head_gradient, &report));
+        must(embla_sharded_loss(next, &next_words, NULL, hidden[0], head_gradient, &report));
         must(embla_sharded_sum(now, &batch, hidden[0], &own));
         must(embla_optim_step_rows(now_optim, 0.02, own.rows, own.count, own.sums));
         must(embla_optim_step(next_optim, 0.02, head_gradient));

@@ -70,12 +70,14 @@ static embla_table *take_table(input *in, trial *t)
     t->table_scale = options.scale == 0.0f ? 1.0f : options.scale;
     t->data = block(bytes);
     embla_status status =
-        embla_table_view(t->dtype, t->rows, t->dim, t->data, bytes, &options, &table);
+        embla_table_view(&(embla_table_layout){.dtype = t->dtype, .rows = t->rows, .dim = t->dim},
+                         t->data, bytes, &options, &table);
     PROMISE((status == EMBLA_OK) == (table != NULL));
     if (status == EMBLA_OK && bytes > 0) {
         embla_table *shorter = NULL;
-        PROMISE(embla_table_view(t->dtype, t->rows, t->dim, t->data, bytes - 1, &options,
-                                 &shorter) == EMBLA_ERR_SHAPE);
+        PROMISE(embla_table_view(
+                    &(embla_table_layout){.dtype = t->dtype, .rows = t->rows, .dim = t->dim},
+                    t->data, bytes - 1, &options, &shorter) == EMBLA_ERR_SHAPE);
         PROMISE(!shorter);
     }
     return table;
@@ -180,12 +182,13 @@ static embla_status call(const embla_table *table, const trial *t, char *out)
     if (t->as_tokens) {
         int32_t *tokens = (int32_t *)(void *)block(t->count * sizeof *tokens);
         for (size_t i = 0; i < t->count; i++) tokens[i] = (int32_t)t->ids[i % t->distinct];
-        embla_embed_options embed = {.first_position = t->first_position,
+        embla_embed_options embed = {.position_table = table,
+                                     .first_position = t->first_position,
                                      .scale = t->scale,
                                      .out_stride = t->out_stride,
                                      .threads = t->threads,
                                      .out_dtype = t->out_dtype};
-        status = t->embed ? embla_embed(table, table, tokens, 1, t->count, &embed, out)
+        status = t->embed ? embla_embed(table, tokens, 1, t->count, &embed, out)
                           : embla_lookup(table, tokens, t->count, &options, out);
         free(tokens);
     } else {

@@ -257,9 +257,18 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
                                                      const embla_table_options *options,
                                                      embla_table **out);
+
+/* What the caller's bytes are. The limits are those of embla_table_new. */
+typedef struct {
+    embla_dtype dtype;
+    int64_t rows;
+    size_t dim;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_table_layout;
+
 /* Creates a table that uses the caller's bytes. The bytes must stay valid until the view is freed.
  * EMBLA_ERR_SHAPE if data_bytes is too small for rows x dim. */
-EMBLA_API EMBLA_CHECKED embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim,
+EMBLA_API EMBLA_CHECKED embla_status embla_table_view(const embla_table_layout *layout,
                                                       const void *data, size_t data_bytes,
                                                       const embla_table_options *options,
                                                       embla_table **out);
@@ -414,7 +423,8 @@ enum { EMBLA_TARGET_IGNORE = -100 };
 /* ---- embed: tokens (B, T) -> vectors (B, T, dim), with positions ---- */
 
 typedef struct {
-    int64_t first_position;   /* the position of the first token of every sequence */
+    const embla_table *position_table; /* its rows are added; NULL means no positions */
+    int64_t first_position;            /* the position of the first token of every sequence */
     const int64_t *positions; /* (B, T): the position of each token; NULL means consecutive ones */
     float scale;              /* multiplies the token's row, not the position; 0 means 1 */
     size_t out_stride;        /* bytes from one output row to the next; 0 means no gap */
@@ -424,14 +434,13 @@ typedef struct {
     uint64_t reserved[4];  /* must be 0 */
 } embla_embed_options;
 
-/* Computes out[b][t] = tokens_table[tokens[b][t]] * scale + positions_table[position] in one pass.
- * positions_table NULL means no positions. Learned positions are a table like any other; for
- * sinusoidal positions, create a view of what embla_sinusoid wrote. The two tables may differ in
- * dtype. EMBLA_ERR_SHAPE if they differ in dim. EMBLA_ERR_ARGUMENT for positions without a position
- * table. EMBLA_ERR_RANGE for a token or a position outside its table. */
-EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *tokens_table,
-                                                 const embla_table *positions_table,
-                                                 const int32_t *tokens, size_t batch, size_t length,
+/* Computes out[b][t] = table[tokens[b][t]] * scale + position_table[position] in one pass. Learned
+ * positions are a table like any other; for sinusoidal positions, create a view of what
+ * embla_sinusoid wrote. The two tables may differ in dtype. EMBLA_ERR_SHAPE if they differ in dim.
+ * EMBLA_ERR_ARGUMENT for positions without a position table. EMBLA_ERR_RANGE for a token or a
+ * position outside its table. */
+EMBLA_API EMBLA_CHECKED embla_status embla_embed(const embla_table *table, const int32_t *tokens,
+                                                 size_t batch, size_t length,
                                                  const embla_embed_options *options, void *out);
 
 /* ---- positions by formula ---- */

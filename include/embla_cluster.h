@@ -215,17 +215,25 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_sharded_loss_options;
 
-/* Computes the mean cross-entropy of targets (count) under the logits hidden . row of all rows, for
- * the tokens of all ranks together: embla_head_loss with a head that no rank has whole. The tokens
- * are cut into virtual shards as in embla_sharded_sum. gradient (count x dim, may be NULL, may be
- * hidden) gets the gradient of hidden, and that of this rank's rows is added to table (rows of
- * embla_sharded_table x dim, may be NULL); gradient must be NULL on all ranks or on none, and so
- * must table. A rank holds the logits of one shard for its own rows. Targets that are
- * EMBLA_TARGET_IGNORE do not count. report (may be NULL) is the same on all ranks. Collective.
- * EMBLA_ERR_UNSUPPORTED without an engine. */
-EMBLA_API EMBLA_CHECKED embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden,
-                                                        const int32_t *targets, size_t count,
-                                                        const size_t *lengths, size_t shards,
+/* Hidden vectors and their targets: those of this rank. */
+typedef struct {
+    const float *hidden;    /* count x dim */
+    const int32_t *targets; /* count */
+    size_t count;
+    const size_t *lengths; /* tokens of each micro-batch, as in embla_sharded_batch */
+    size_t micro_batches;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_sharded_loss_batch;
+
+/* Computes the mean cross-entropy of targets under the logits hidden . row of all rows, for the
+ * tokens of all ranks together: embla_head_loss with a head that no rank has whole. gradient (count
+ * x dim, may be NULL, may be hidden) gets the gradient of hidden, and that of this rank's rows is
+ * added to table (rows of embla_sharded_table x dim, may be NULL); gradient must be NULL on all
+ * ranks or on none, and so must table. A rank holds the logits of one micro-batch for its own rows.
+ * Targets that are EMBLA_TARGET_IGNORE do not count. report (may be NULL) is the same on all ranks.
+ * Collective. EMBLA_ERR_UNSUPPORTED without an engine. */
+EMBLA_API EMBLA_CHECKED embla_status embla_sharded_loss(embla_sharded *sharded,
+                                                        const embla_sharded_loss_batch *batch,
                                                         const embla_sharded_loss_options *options,
                                                         float *gradient, float *table,
                                                         embla_loss_report *report);

@@ -144,6 +144,16 @@ typedef struct {
     uint64_t reserved[4]; /* must be 0 */
 } embla_loss_options;
 
+/* Hidden vectors and their targets. */
+typedef struct {
+    const float *hidden;    /* count x dim */
+    const int32_t *targets; /* count */
+    size_t count;           /* with 0, all pointers may be NULL */
+    float *each; /* output (count): the loss of each target, 0 if it is not counted; NULL means not
+                    wanted */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_loss_batch;
+
 /* Where gradients are written. NULL means not wanted; without any, only the loss is computed. */
 typedef struct {
     float *hidden;        /* count x dim, overwritten; zeros for targets that are not counted */
@@ -160,11 +170,10 @@ typedef struct {
     uint64_t reserved[4];
 } embla_loss_report;
 
-/* Computes the cross-entropy of targets (count) under the logits of hidden (count x dim), forward
- * and backward.
+/* Computes the cross-entropy of the targets of a batch under the logits of its hidden vectors,
+ * forward and backward.
  *
- * Outputs: the gradient of hidden may overwrite hidden. each (may be NULL) gets the loss of each
- * target, 0 if it is not counted. report may be NULL.
+ * Outputs: the gradient of hidden may overwrite hidden. gradients and report may be NULL.
  *
  * Numbers: a NaN logit makes its target's loss and gradients NaN, and those of the table. -infinity
  * is a probability of 0; a target with it has an infinite loss, and NaN if all logits are
@@ -181,11 +190,11 @@ typedef struct {
  *
  * EMBLA_ERR_RANGE for a target that is neither a token nor ignored. EMBLA_ERR_UNSUPPORTED without
  * an engine (embla_lab.h). */
-EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head, const float *hidden,
-                                                     const int32_t *targets, size_t count,
+EMBLA_API EMBLA_CHECKED embla_status embla_head_loss(const embla_head *head,
+                                                     const embla_loss_batch *batch,
                                                      const embla_loss_options *options,
                                                      const embla_loss_gradients *gradients,
-                                                     float *each, embla_loss_report *report);
+                                                     embla_loss_report *report);
 
 /* ---- sampled loss: for tables of very many rows ---- */
 
@@ -219,12 +228,12 @@ typedef struct {
  * negatives / rows of that, and about as much memory as the gradients.
  * correct counts targets whose logit is the highest among the drawn. A bias is used but gets no
  * gradient. EMBLA_ERR_UNSUPPORTED for smoothing and z_loss. */
-EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head, const float *hidden,
-                                                        const int32_t *targets, size_t count,
+EMBLA_API EMBLA_CHECKED embla_status embla_sampled_loss(const embla_head *head,
+                                                        const embla_loss_batch *batch,
                                                         const embla_negatives *negatives,
                                                         const embla_loss_options *options,
                                                         embla_sampled_gradients *gradients,
-                                                        float *each, embla_loss_report *report);
+                                                        embla_loss_report *report);
 
 /* ---- clip: limit the norm of all gradients together ---- */
 

@@ -235,7 +235,8 @@ static void a_view_with_gaps_between_its_rows_is_read_right(void **state)
     check_fill(6, ROWS * STRIDE, spread);
     for (int row = 0; row < ROWS; row++)
         memcpy(spread + row * STRIDE, packed + row * DIM, DIM * sizeof(float));
-    assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, spread, sizeof spread, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               spread, sizeof spread, &options, &table));
     compare(table, ALIKE, false);
     embla_table_free(table);
 }
@@ -246,7 +247,8 @@ static void a_zero_of_either_sign_is_the_same_number(void **state)
     embla_table *table = NULL;
     embla_alike a;
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 4, 3, values, sizeof values, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 3},
+                               values, sizeof values, NULL, &table));
     compare(table, ALIKE, false);
     assert_ok(embla_alike_new(table, ALIKE, &a));
     note_all(&a, false);
@@ -269,7 +271,8 @@ static void the_length_of_rows_does_not_matter(void **state)
     plant(values, ROWS, DIM, 11, false);
     for (int row = 0; row < ROWS; row++)
         for (int k = 0; k < DIM; k++) values[row * DIM + k] *= sizes[row % 4];
-    assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, values, sizeof values, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               values, sizeof values, NULL, &table));
     compare(table, ALIKE, false);
     compare(table, 0.99, false);
     embla_table_free(table);
@@ -302,8 +305,8 @@ static void rows_that_nearly_share_a_direction_do_not_take_long(void **state)
     check_fill(41, (size_t)ROWS * DIM, values);
     for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
         values[i] = (i % DIM % 7 < 3 ? -1.0f : 1.0f) + 0.02f * values[i];
-    assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, values, (size_t)ROWS * DIM * sizeof *values,
-                               NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               values, (size_t)ROWS * DIM * sizeof *values, NULL, &table));
     assert_ok(embla_alike_new(table, ALIKE, &a));
     note_all(&a, false);
     a.threads = 2;
@@ -330,8 +333,8 @@ static void very_many_rows_of_one_direction_take_no_square(void **state)
             values[row * DIM + k] =
                 (float)(k + 1) * longer * (row % 4 == 2 ? 1 + 1e-5f * check_unit(&seed) : 1);
     }
-    assert_ok(
-        embla_table_view(EMBLA_F32, ROWS, DIM, values, ROWS * DIM * sizeof *values, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               values, ROWS * DIM * sizeof *values, NULL, &table));
     assert_ok(embla_alike_new(table, ALIKE, &a));
     note_all(&a, false);
     assert_ok(embla_alike_find(&a));

@@ -16,7 +16,8 @@ static void a_table_in_memory_is_written_to_every_format(void **state)
     (void)state;
     scratch_write(scratch_path(&p.s, "words.txt"), "one\ntwo\nthree\n", 14);
     assert_ok(embla_vocab_open_file(scratch_path(&p.s, "words.txt"), &vocab));
-    assert_ok(embla_table_view(EMBLA_F32, 3, 2, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, rows,
+                               sizeof rows, NULL, &table));
     assert_ok(embla_checkpoint_view(table, vocab, &checkpoint));
     assert_string_equal(embla_checkpoint_format(checkpoint), "memory");
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -46,7 +47,8 @@ static void a_table_in_memory_can_be_opened_like_any_other(void **state)
     float row[2];
     const int32_t token = 2;
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 3, 2, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, rows,
+                               sizeof rows, NULL, &table));
     assert_ok(embla_checkpoint_view(table, NULL, &checkpoint));
     assert_ok(embla_table_open(checkpoint, NULL, NULL, &again));
     assert_ok(embla_lookup(again, &token, 1, NULL, row));
@@ -67,29 +69,31 @@ static void a_table_that_no_file_can_hold_is_refused_with_both_numbers(void **st
     embla_vocab *vocab = NULL;
     place p = begin();
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 2, 2, rows, sizeof rows,
-                               &(embla_table_options){.row_stride = 12}, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 2}, rows,
+                               sizeof rows, &(embla_table_options){.row_stride = 12}, &table));
     assert_status(embla_checkpoint_view(table, NULL, &checkpoint), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("rows of 8 bytes, 12 bytes apart");
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_I8, 3, 2, bytes, sizeof bytes,
-                               &(embla_table_options){.scale = 0.5f}, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_I8, .rows = 3, .dim = 2}, bytes,
+                               sizeof bytes, &(embla_table_options){.scale = 0.5f}, &table));
     assert_status(embla_checkpoint_view(table, NULL, &checkpoint), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("a scale of 0.5");
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F4_E2M1, 3, 4, bytes, sizeof bytes, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F4_E2M1, .rows = 3, .dim = 4},
+                               bytes, sizeof bytes, NULL, &table));
     assert_status(embla_checkpoint_view(table, NULL, &checkpoint), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("the table has rows of f4_e2m1");
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F32, 3, 2, rows, sizeof rows,
-                               &(embla_table_options){.token_rows = mapping, .token_count = 4},
-                               &table));
+    assert_ok(embla_table_view(
+        &(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, rows, sizeof rows,
+        &(embla_table_options){.token_rows = mapping, .token_count = 4}, &table));
     assert_status(embla_checkpoint_view(table, NULL, &checkpoint), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("4 tokens to 3 rows");
     embla_table_free(table);
     scratch_write(scratch_path(&p.s, "words.txt"), "a\nb\nc\nd\n", 8);
     assert_ok(embla_vocab_open_file(scratch_path(&p.s, "words.txt"), &vocab));
-    assert_ok(embla_table_view(EMBLA_F32, 3, 2, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, rows,
+                               sizeof rows, NULL, &table));
     assert_status(embla_checkpoint_view(table, vocab, &checkpoint), EMBLA_ERR_SHAPE);
     assert_error_has("tokens up to 3, but the table has 3 rows");
     assert_status(embla_checkpoint_view(NULL, NULL, &checkpoint), EMBLA_ERR_ARGUMENT);

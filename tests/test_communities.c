@@ -126,8 +126,9 @@ static void tables_that_are_hardly_any(void **state)
         if (kind == 2) check_fill(4, COUNT_OF(rows), rows);
         for (int64_t count = 1; count <= 20; count += count < 4 ? 1 : 8) {
             embla_table *table = NULL;
-            assert_ok(embla_table_view(EMBLA_F32, count, 3, rows, (size_t)count * 3 * sizeof *rows,
-                                       NULL, &table));
+            assert_ok(
+                embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = count, .dim = 3},
+                                 rows, (size_t)count * 3 * sizeof *rows, NULL, &table));
             embla_communities *communities = communities_of(table, 0, 0, 1);
             assert_true(check_whole(communities, count) >= 1);
             embla_communities_free(communities);
@@ -138,8 +139,9 @@ static void tables_that_are_hardly_any(void **state)
     embla_table *table = NULL;
     for (size_t last = 1; last <= 3; last += 2) {
         size_t count;
-        assert_ok(embla_table_view(EMBLA_F32, (int64_t)last, 2, bad, last * 2 * sizeof *bad, NULL,
-                                   &table));
+        assert_ok(embla_table_view(
+            &(embla_table_layout){.dtype = EMBLA_F32, .rows = (int64_t)last, .dim = 2}, bad,
+            last * 2 * sizeof *bad, NULL, &table));
         embla_communities *communities = communities_of(table, 0, 0, 1);
         assert_int_equal(check_whole(communities, (int64_t)last), last / 2);
         assert_int_equal(embla_communities_labels(communities, &count)[0], -1);

@@ -134,9 +134,12 @@ static void a_large_lookup_gives_the_same_bits(void **state)
 
 static void run_embed(const trial *t, int threads, void *out)
 {
-    embla_embed_options options = {
-        .threads = threads, .out_dtype = (embla_dtype)t->kind, .sqrt_dim = true, .scale = 0.9f};
-    assert_ok(embla_embed(t->table, t->positions, t->tokens, 24, t->count / 24, &options, out));
+    embla_embed_options options = {.position_table = t->positions,
+                                   .threads = threads,
+                                   .out_dtype = (embla_dtype)t->kind,
+                                   .sqrt_dim = true,
+                                   .scale = 0.9f};
+    assert_ok(embla_embed(t->table, t->tokens, 24, t->count / 24, &options, out));
 }
 
 static void embed_gives_the_same_bits(void **state)

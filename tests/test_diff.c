@@ -23,7 +23,8 @@ static embla_table *view(embla_dtype dtype, int64_t rows, size_t dim, const void
     embla_table *table = NULL;
     size_t row_bytes;
     assert_ok(embla_dtype_row_bytes(dtype, dim, &row_bytes));
-    assert_ok(embla_table_view(dtype, rows, dim, bytes, (size_t)rows * row_bytes, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = dtype, .rows = rows, .dim = dim},
+                               bytes, (size_t)rows * row_bytes, NULL, &table));
     return table;
 }
 
@@ -216,8 +217,10 @@ static void the_same_bytes_with_another_scale_are_other_numbers(void **state)
     embla_table *a = NULL, *b = NULL;
     embla_table_options half = {.scale = 0.5f}, one = {.scale = 1};
     (void)state;
-    assert_ok(embla_table_view(EMBLA_I8, 3, 2, bytes, sizeof bytes, &half, &a));
-    assert_ok(embla_table_view(EMBLA_I8, 3, 2, bytes, sizeof bytes, &one, &b));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_I8, .rows = 3, .dim = 2}, bytes,
+                               sizeof bytes, &half, &a));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_I8, .rows = 3, .dim = 2}, bytes,
+                               sizeof bytes, &one, &b));
     compare(a, b, (embla_diff_options){0});
     embla_diff *diff = diff_of(a, b, (embla_diff_options){0});
     assert_int_equal(info_of(diff).changed, 2);
@@ -350,7 +353,8 @@ static void a_view_with_gaps_between_its_rows_is_read_right(void **state)
     for (int row = 0; row < N; row++)
         memcpy(packed + row * D, spread + row * STRIDE, D * sizeof(float));
     packed[7 * D] += 1;
-    assert_ok(embla_table_view(EMBLA_F32, N, D, spread, sizeof spread, &options, &a));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = N, .dim = D},
+                               spread, sizeof spread, &options, &a));
     embla_table *b = view(EMBLA_F32, N, D, packed);
     compare(a, b, (embla_diff_options){0});
     compare(b, a, (embla_diff_options){0});

@@ -30,8 +30,8 @@ static const float twelve_by_eight[12][8] = {
 static embla_table *view_of(const void *rows, int64_t count, size_t dim)
 {
     embla_table *table = NULL;
-    assert_ok(embla_table_view(EMBLA_F32, count, dim, rows, (size_t)count * dim * sizeof(float),
-                               NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = count, .dim = dim},
+                               rows, (size_t)count * dim * sizeof(float), NULL, &table));
     return table;
 }
 
@@ -103,7 +103,8 @@ static void c_e_at_position_2_is_the_sum_of_two_rows(void **state)
     const float *e = embla_table_row(letters, 4), *third = embla_table_row(positions, 2);
     float out[4][16];
     (void)state;
-    assert_ok(embla_embed(letters, positions, emma, 1, 4, NULL, out));
+    assert_ok(
+        embla_embed(letters, emma, 1, 4, &(embla_embed_options){.position_table = positions}, out));
     for (size_t j = 0; j < 16; j++) assert_true(out[2][j] == e[j] + third[j]);
     assert_memory_not_equal(out[0], out[2], sizeof out[0]); /* 'e' first is not 'e' third */
     embla_table_free(letters);
@@ -149,7 +150,8 @@ static void e_andrea_takes_two_lookups_and_a_sum(void **state)
         check_fill((uint64_t)ids[i], DIM, value);
         assert_ok(embla_table_write(table, ids[i], 1, value));
     }
-    assert_ok(embla_embed(table, positions, ids, 1, T, NULL, out));
+    assert_ok(
+        embla_embed(table, ids, 1, T, &(embla_embed_options){.position_table = positions}, out));
     assert_ok(embla_lookup(table, ids, T, NULL, rows));
     for (size_t i = 0; i < T; i++) {
         check_row(positions, (int64_t)i, place);
@@ -175,8 +177,10 @@ static bool same_set(const embla_table *positions)
     const int32_t in_order[5] = {2, 5, 7, 11, 0}, shuffled[5] = {11, 0, 7, 2, 5};
     embla_table *table = view_of(twelve_by_eight, 12, 8);
     float first[5][8], second[5][8];
-    assert_ok(embla_embed(table, positions, in_order, 1, 5, NULL, first));
-    assert_ok(embla_embed(table, positions, shuffled, 1, 5, NULL, second));
+    assert_ok(embla_embed(table, in_order, 1, 5,
+                          &(embla_embed_options){.position_table = positions}, first));
+    assert_ok(embla_embed(table, shuffled, 1, 5,
+                          &(embla_embed_options){.position_table = positions}, second));
     assert_memory_not_equal(first, second, sizeof first);
     qsort(first, 5, sizeof first[0], by_bytes);
     qsort(second, 5, sizeof second[0], by_bytes);

@@ -45,7 +45,8 @@ static void embed_and_check(const embla_table *table, const embla_table *positio
     size_t stride = bytes + gap;
     check_guarded out = check_guard((COUNT - 1) * stride + bytes, offset);
     options.out_stride = gap ? stride : 0;
-    assert_ok(embla_embed(table, positions, tokens, BATCH, LENGTH, &options, out.bytes));
+    options.position_table = positions;
+    assert_ok(embla_embed(table, tokens, BATCH, LENGTH, &options, out.bytes));
     for (size_t i = 0; i < COUNT; i++) {
         assert_memory_equal(out.bytes + i * stride, wanted + i * bytes, bytes);
         if (i + 1 < COUNT)
@@ -94,7 +95,7 @@ static void without_positions_embed_is_lookup(void **state)
             embla_table *table = check_table((embla_dtype)d, ROWS, dim, 1);
             embla_embed_options options = {.out_dtype = outs[o]};
             embla_lookup_options same = {.out_dtype = outs[o]};
-            assert_ok(embla_embed(table, NULL, tokens, BATCH, LENGTH, &options, embedded));
+            assert_ok(embla_embed(table, tokens, BATCH, LENGTH, &options, embedded));
             assert_ok(embla_lookup(table, tokens, COUNT, &same, looked_up));
             assert_memory_equal(embedded, looked_up,
                                 COUNT * dim * (outs[o] == EMBLA_F32 ? 4u : 2u));
@@ -163,7 +164,8 @@ static void a_large_batch_is_right(void **state)
     (void)state;
     assert_non_null(ids);
     for (size_t i = 0; i < MANY * LONG; i++) ids[i] = (int32_t)check_below(&seed, 2000);
-    assert_ok(embla_embed(table, positions, ids, MANY, LONG, NULL, out.bytes));
+    assert_ok(embla_embed(table, ids, MANY, LONG,
+                          &(embla_embed_options){.position_table = positions}, out.bytes));
     for (size_t i = 0; i < MANY * LONG; i++) {
         const float *place = embla_table_row(positions, (int64_t)(i % LONG));
         check_row(table, ids[i], row);
@@ -183,7 +185,9 @@ static void refuse(const embla_table *table, const embla_table *positions, const
                    const embla_embed_options *options, embla_status wanted)
 {
     check_guarded out = check_guard(COUNT * 64 * sizeof(float), 0);
-    assert_status(embla_embed(table, positions, ids, BATCH, LENGTH, options, out.bytes), wanted);
+    embla_embed_options all = options ? *options : (embla_embed_options){0};
+    all.position_table = positions;
+    assert_status(embla_embed(table, ids, BATCH, LENGTH, &all, out.bytes), wanted);
     check_untouched(&out);
     check_guard_free(&out);
 }
@@ -233,8 +237,8 @@ static void what_cannot_be_is_refused(void **state)
            EMBLA_ERR_UNSUPPORTED);
     refuse(NULL, NULL, tokens, NULL, EMBLA_ERR_ARGUMENT);
     refuse(table, NULL, NULL, NULL, EMBLA_ERR_ARGUMENT);
-    assert_status(embla_embed(table, NULL, tokens, BATCH, LENGTH, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_embed(table, NULL, tokens, SIZE_MAX, 2, NULL, out), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_embed(table, tokens, BATCH, LENGTH, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_embed(table, tokens, SIZE_MAX, 2, NULL, out), EMBLA_ERR_ARGUMENT);
     embla_table_free(table);
     embla_table_free(positions);
 }
@@ -243,8 +247,10 @@ static void no_tokens_is_no_work(void **state)
 {
     embla_table *table = check_table(EMBLA_F32, ROWS, 64, 1);
     (void)state;
-    assert_ok(embla_embed(table, table, NULL, 0, 5, NULL, NULL));
-    assert_ok(embla_embed(table, table, NULL, 5, 0, NULL, NULL));
+    assert_ok(
+        embla_embed(table, NULL, 0, 5, &(embla_embed_options){.position_table = table}, NULL));
+    assert_ok(
+        embla_embed(table, NULL, 5, 0, &(embla_embed_options){.position_table = table}, NULL));
     embla_table_free(table);
 }
 
@@ -257,7 +263,7 @@ static void positions_without_their_table_are_refused(void **state)
     float out[8] = {7.0f};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        assert_status(embla_embed(table, NULL, two, 1, 2, &wrong[i], out), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_embed(table, two, 1, 2, &wrong[i], out), EMBLA_ERR_ARGUMENT);
     assert_true(out[0] == 7.0f);
     embla_table_free(table);
 }

@@ -493,7 +493,8 @@ static void rows_that_lie_apart_are_scored_the_same(void **state)
     (void)state;
     world w = new_world();
     check_fill(21, ROWS * STRIDE, values);
-    assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, values, sizeof values, &apart, &w.table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               values, sizeof values, &apart, &w.table));
     numbered_words(&w, ROWS);
     check_analogies(&w, 100, false, 7);
     check_analogies(&w, 40, true, 8);

@@ -176,7 +176,7 @@ static void embed_goes_through_the_mapping(void **state)
     embla_table *table = NULL;
     (void)state;
     assert_ok(embla_table_open(cp, NULL, NULL, &table));
-    assert_ok(embla_embed(table, NULL, tokens, 1, 2, &options, x));
+    assert_ok(embla_embed(table, tokens, 1, 2, &options, x));
     assert_true(x[0][0] == 60 && x[0][1] == 62 && x[1][0] == 20 && x[1][1] == 22);
     embla_table_free(table);
     embla_checkpoint_free(cp);
@@ -313,8 +313,8 @@ static void a_table_can_be_given_a_mapping(void **state)
     embla_table *view = NULL, *owned = NULL;
     (void)state;
     memcpy(list, mapping_i64, sizeof list);
-    assert_ok(
-        embla_table_view(EMBLA_F32, ROWS, DIM, table_values, sizeof table_values, &options, &view));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               table_values, sizeof table_values, &options, &view));
     assert_ok(embla_table_new(EMBLA_F32, ROWS, DIM, &options, &owned));
     assert_ok(embla_table_write(owned, 0, ROWS, table_values));
     memset(list, 0xff, sizeof list); /* it was copied */
@@ -336,7 +336,8 @@ static void a_mapping_that_is_wrong_makes_no_table(void **state)
     options.token_rows = below;
     options.token_count = 1;
     assert_status(
-        embla_table_view(EMBLA_F32, ROWS, DIM, table_values, sizeof table_values, &options, &table),
+        embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                         table_values, sizeof table_values, &options, &table),
         EMBLA_ERR_RANGE);
     options.token_count = 0;
     assert_status(embla_table_new(EMBLA_F32, ROWS, DIM, &options, &table), EMBLA_ERR_ARGUMENT);
@@ -361,8 +362,8 @@ static void rows_and_tokens_can_be_checked(void **state)
     embla_table *table = NULL;
     int64_t out[3] = {-7, -7, -7};
     (void)state;
-    assert_ok(
-        embla_table_view(EMBLA_F32, ROWS, DIM, table_values, sizeof table_values, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                               table_values, sizeof table_values, NULL, &table));
     assert_int_equal(embla_table_tokens(table), ROWS);
     assert_ok(embla_table_check_rows(table, rows, 2));
     assert_status(embla_table_check_rows(table, rows, 3), EMBLA_ERR_RANGE);

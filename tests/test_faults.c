@@ -84,7 +84,9 @@ static embla_status write_table(void)
     embla_account *account = NULL;
     embla_status status = embla_vocab_open_file(source, &vocab);
     if (status == EMBLA_OK)
-        status = embla_table_view(EMBLA_F32, 2, SAMPLE_DIM, rows, sizeof rows, NULL, &table);
+        status = embla_table_view(
+            &(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = SAMPLE_DIM}, rows,
+            sizeof rows, NULL, &table);
     if (status == EMBLA_OK) status = embla_checkpoint_view(table, vocab, &checkpoint);
     if (status == EMBLA_OK) status = embla_convert(checkpoint, out, how, &account);
     embla_account_free(account);

@@ -651,8 +651,9 @@ static void microgpt_learns_a_batch_by_heart(void **state)
     for (size_t n = 0; n < count; n++) {
         embla_gpt_tensor t = tensor_at(gpt, n);
         embla_table_options view = {.writable = true};
-        assert_ok(embla_table_view(EMBLA_F32, t.rows, t.dim, t.values, count_of(&t) * sizeof(float),
-                                   &view, &tables[n]));
+        assert_ok(embla_table_view(
+            &(embla_table_layout){.dtype = EMBLA_F32, .rows = t.rows, .dim = t.dim}, t.values,
+            count_of(&t) * sizeof(float), &view, &tables[n]));
         assert_ok(embla_optim_new(tables[n], &options, &optims[n]));
     }
     int steps = 0;

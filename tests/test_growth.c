@@ -67,8 +67,8 @@ static embla_alike find_alike(float *values, int64_t rows, size_t dim)
     embla_alike a;
     float *row = malloc(dim * sizeof *row);
     assert_non_null(row);
-    assert_ok(embla_table_view(EMBLA_F32, rows, dim, values, (size_t)rows * dim * sizeof *values,
-                               NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim},
+                               values, (size_t)rows * dim * sizeof *values, NULL, &table));
     assert_ok(embla_alike_new(table, 0.999999, &a));
     for (int64_t i = 0; i < rows; i++) {
         bool finite = embla_alike_read(&a, i, row);

@@ -138,8 +138,9 @@ static void test_views(void **state)
                 for (size_t r = 0; r < ROWS; r++)
                     memcpy(bytes.bytes + r * stride, embla_table_row(from, (int64_t)r), row_bytes);
                 embla_table_options options = {.row_stride = stride};
-                assert_ok(
-                    embla_table_view(dtype, ROWS, DIM, bytes.bytes, bytes.size, &options, &view));
+                assert_ok(embla_table_view(
+                    &(embla_table_layout){.dtype = dtype, .rows = ROWS, .dim = DIM}, bytes.bytes,
+                    bytes.size, &options, &view));
                 float *hidden = filled(4, 7 * DIM), *a = new_floats(7 * ROWS),
                       *b = new_floats(7 * ROWS);
                 for (size_t count = 1; count <= 7; count += 3) {
@@ -374,8 +375,9 @@ static void a_head_has_at_most_two_to_the_31_tokens(void **state)
     embla_choice choice;
     const float hidden[1] = {1.0f};
     (void)state;
-    assert_ok(embla_table_view(EMBLA_I8, ((int64_t)1 << 31) + 1, 1, bytes, (size_t)1 << 32, NULL,
-                               &table));
+    assert_ok(embla_table_view(
+        &(embla_table_layout){.dtype = EMBLA_I8, .rows = ((int64_t)1 << 31) + 1, .dim = 1}, bytes,
+        (size_t)1 << 32, NULL, &table));
     assert_status(embla_head_top(&(embla_head){.table = table}, hidden, 1, 1, NULL, &choice),
                   EMBLA_ERR_ARGUMENT);
     assert_error_has("the head has 2147483649 tokens");

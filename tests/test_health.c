@@ -36,8 +36,8 @@ static embla_health_group group_at(const embla_health *health, size_t n)
 static embla_table *view(int64_t rows, size_t dim, const float *values)
 {
     embla_table *table = NULL;
-    assert_ok(embla_table_view(EMBLA_F32, rows, dim, values, (size_t)rows * dim * sizeof *values,
-                               NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim},
+                               values, (size_t)rows * dim * sizeof *values, NULL, &table));
     return table;
 }
 
@@ -507,7 +507,8 @@ static void a_view_with_gaps_between_its_rows_is_read_right(void **state)
     (void)state;
     check_fill(8, N * STRIDE, values);
     for (int row = 0; row < N; row++) values[row * STRIDE + D] = NAN;
-    assert_ok(embla_table_view(EMBLA_F32, N, D, values, sizeof values, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = N, .dim = D},
+                               values, sizeof values, &options, &table));
     embla_health *health = health_of(table, (embla_health_options){0});
     compare_summary(table, health);
     embla_health_free(health);

@@ -56,7 +56,8 @@ static void a_graph_has_no_more_neighbours_than_rows(void **state)
     size_t count;
     embla_table *table = NULL;
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 4, 2, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 2}, rows,
+                               sizeof rows, NULL, &table));
     embla_graph *graph = graph_of(table, 0, 0);
     assert_non_null(embla_graph_near(graph, 0, &count));
     assert_int_equal(count, 2);
@@ -211,8 +212,8 @@ static void every_instruction_set_gives_the_same_bits(void **state)
 static void lay_out(int64_t rows, size_t dim, float *values, float *xy)
 {
     embla_table *table = NULL;
-    assert_ok(embla_table_view(EMBLA_F32, rows, dim, values, (size_t)rows * dim * sizeof *values,
-                               NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim},
+                               values, (size_t)rows * dim * sizeof *values, NULL, &table));
     embla_graph *graph = graph_of(table, 0, 1);
     embla_layout_report report;
     int64_t points = 0;

@@ -155,7 +155,7 @@ static void step_rows(training *t, int step)
     size_t count = embla_scatter_count(t->scatter);
     assert_ok(embla_optim_catch_up(t->optim, rows, count));
     const embla_embed_options look = {.threads = t->threads};
-    assert_ok(embla_embed(t->table, NULL, tokens, TOKENS / LENGTH, LENGTH, &look, t->vectors));
+    assert_ok(embla_embed(t->table, tokens, TOKENS / LENGTH, LENGTH, &look, t->vectors));
     make_gradient(t->vectors, step, t->gradients);
     assert_ok(embla_scatter_sum(t->scatter, t->gradients, DIM, t->vectors));
     const embla_span span = {t->vectors, count * DIM};
@@ -254,8 +254,10 @@ static double train_head(embla_dtype compute, int threads, int steps, embla_tabl
         memset(dense, 0, all * sizeof *dense);
         memset(bias_gradient, 0, sizeof bias_gradient);
         assert_ok(embla_lookup(table, tokens, HEAD_TOKENS, &look, hidden));
-        assert_ok(embla_head_loss(&head, hidden, tokens + 1, HEAD_TOKENS, &loss, &gradients, NULL,
-                                  &report));
+        assert_ok(embla_head_loss(
+            &head,
+            &(embla_loss_batch){.hidden = hidden, .targets = tokens + 1, .count = HEAD_TOKENS},
+            &loss, &gradients, &report));
         assert_ok(embla_scatter_plan(scatter, tokens, HEAD_TOKENS, &plan));
         assert_ok(embla_scatter_add(scatter, back, DIM, dense));
         assert_ok(embla_clip(spans, 2, 1.0, &(embla_clip_options){.threads = threads}, NULL));

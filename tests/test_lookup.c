@@ -154,7 +154,8 @@ static void a_view_may_begin_at_an_odd_address_and_be_strided(void **state)
         check_guarded data = check_guard(20 * (bytes + 3), 5);
         for (int64_t row = 0; row < 20; row++)
             memcpy(data.bytes + (size_t)row * (bytes + 3), embla_table_row(table, row), bytes);
-        assert_ok(embla_table_view(dtype, 20, dim, data.bytes, data.size, &options, &view));
+        assert_ok(embla_table_view(&(embla_table_layout){.dtype = dtype, .rows = 20, .dim = dim},
+                                   data.bytes, data.size, &options, &view));
         for (size_t o = 0; o < COUNT_OF(outputs); o++) lookup_and_check(view, outputs[o], 3, 7);
         embla_table_free(view);
         embla_table_free(table);
@@ -172,7 +173,9 @@ static void nan_and_infinity_come_out_of_every_code(void **state)
         size_t row_bytes;
         assert_ok(embla_dtype_row_bytes((embla_dtype)d, 64, &row_bytes));
         int64_t rows = (int64_t)(512 / row_bytes);
-        assert_ok(embla_table_view((embla_dtype)d, rows, 64, bytes, 512, NULL, &view));
+        assert_ok(embla_table_view(
+            &(embla_table_layout){.dtype = (embla_dtype)d, .rows = rows, .dim = 64}, bytes, 512,
+            NULL, &view));
         for (size_t o = 0; o < COUNT_OF(outputs); o++) lookup_and_check(view, outputs[o], 0, 0);
         embla_table_free(view);
     }
@@ -320,7 +323,8 @@ static void one_row_is_checked_and_copied(void **state)
     embla_table *table = NULL;
     (void)state;
     for (size_t i = 0; i < 15; i++) rows[i / 3][i % 3] = (float)i;
-    assert_ok(embla_table_view(EMBLA_F32, 5, 3, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 5, .dim = 3}, rows,
+                               sizeof rows, NULL, &table));
     for (size_t i = 0; i < COUNT_OF(bad_tokens); i++) {
         assert_status(embla_lookup(table, &bad_tokens[i], 1, NULL, out), EMBLA_ERR_RANGE);
         assert_status(embla_lookup_rows(table, &bad_rows[i], 1, NULL, out), EMBLA_ERR_RANGE);

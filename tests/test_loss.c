@@ -378,8 +378,8 @@ static void views_of_any_stride_and_alignment(void **state)
         for (int64_t r = 0; r < 40; r++)
             memcpy(bytes + offset + (size_t)r * stride, embla_table_row(p.table, r), 24);
         embla_table_options options = {.row_stride = stride};
-        assert_ok(embla_table_view(EMBLA_F32, 40, 6, bytes + offset, 39 * stride + 24, &options,
-                                   &q.table));
+        assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 40, .dim = 6},
+                                   bytes + offset, 39 * stride + 24, &options, &q.table));
         q.head.table = q.table;
         check_against_slow(&q, &cuts[3], 3e-6);
         embla_table_free(q.table);
@@ -395,8 +395,10 @@ static double loss_with(problem *p, float *at, float value)
     float before = *at;
     embla_loss_report report;
     *at = value;
-    assert_ok(embla_head_loss(&p->head, p->hidden, p->targets, p->count, &p->options, NULL, NULL,
-                              &report));
+    assert_ok(embla_head_loss(
+        &p->head,
+        &(embla_loss_batch){.hidden = p->hidden, .targets = p->targets, .count = p->count},
+        &p->options, NULL, &report));
     *at = before;
     return report.loss;
 }
@@ -500,9 +502,11 @@ static void a_small_loss_is_exact(void **state)
     embla_table *table = NULL;
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_table_view(EMBLA_F32, ROWS, 1, numbers, sizeof numbers, NULL, &table));
-    assert_ok(embla_head_loss(&(embla_head){.table = table}, hidden, &target, 1, NULL,
-                              &(embla_loss_gradients){.hidden = gradient}, NULL, &report));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = 1},
+                               numbers, sizeof numbers, NULL, &table));
+    assert_ok(embla_head_loss(&(embla_head){.table = table},
+                              &(embla_loss_batch){.hidden = hidden, .targets = &target, .count = 1},
+                              NULL, &(embla_loss_gradients){.hidden = gradient}, &report));
     double wanted = log1p(39 * exp(-18.0));
     assert_near(report.loss, wanted, 1e-6 * wanted);
     assert_near(gradient[0], expm1(-wanted), 1e-6 * wanted);
@@ -562,7 +566,7 @@ static void nothing_counted_is_a_loss_of_zero(void **state)
     for (size_t i = 0; i < 15; i++) assert_true(p.d_hidden[i] == 0);
     for (size_t i = 0; i < 60; i++) assert_true(p.d_table[i] == 0);
     for (size_t i = 0; i < 5; i++) assert_true(p.each[i] == 0);
-    assert_ok(embla_head_loss(&p.head, NULL, NULL, 0, NULL, NULL, NULL, &p.report));
+    assert_ok(embla_head_loss(&p.head, &(embla_loss_batch){0}, NULL, NULL, &p.report));
     assert_true(p.report.ignored == 0 && p.report.loss == 0);
     problem_free(&p);
 }
@@ -578,17 +582,25 @@ static void gradients_are_added_and_only_where_wanted(void **state)
     for (size_t i = 0; i < 350; i++) table[i] = 8;
     for (size_t i = 0; i < 70; i++) bias[i] = -8;
     embla_loss_gradients to = {.table = table};
-    assert_ok(embla_head_loss(&p.head, p.hidden, p.targets, 8, NULL, &to, NULL, NULL));
+    assert_ok(embla_head_loss(
+        &p.head, &(embla_loss_batch){.hidden = p.hidden, .targets = p.targets, .count = 8}, NULL,
+        &to, NULL));
     to = (embla_loss_gradients){.bias = bias};
-    assert_ok(embla_head_loss(&p.head, p.hidden, p.targets, 8, NULL, &to, NULL, NULL));
+    assert_ok(embla_head_loss(
+        &p.head, &(embla_loss_batch){.hidden = p.hidden, .targets = p.targets, .count = 8}, NULL,
+        &to, NULL));
     to = (embla_loss_gradients){.hidden = hidden};
-    assert_ok(embla_head_loss(&p.head, p.hidden, p.targets, 8, NULL, &to, NULL, NULL));
+    assert_ok(embla_head_loss(
+        &p.head, &(embla_loss_batch){.hidden = p.hidden, .targets = p.targets, .count = 8}, NULL,
+        &to, NULL));
     for (size_t i = 0; i < 350; i++) assert_near(table[i] - 8, p.d_table[i], 2e-6);
     for (size_t i = 0; i < 70; i++) assert_near(bias[i] + 8, p.d_bias[i], 2e-6);
     assert_memory_equal(hidden, p.d_hidden, sizeof hidden);
     /* in the place of hidden itself */
     to = (embla_loss_gradients){.hidden = p.hidden};
-    assert_ok(embla_head_loss(&p.head, p.hidden, p.targets, 8, NULL, &to, NULL, NULL));
+    assert_ok(embla_head_loss(
+        &p.head, &(embla_loss_batch){.hidden = p.hidden, .targets = p.targets, .count = 8}, NULL,
+        &to, NULL));
     assert_memory_equal(hidden, p.hidden, sizeof hidden);
     free(table), free(bias);
     problem_free(&p);
@@ -684,7 +696,8 @@ static void the_first_of_equals_is_the_right_one(void **state)
         targets[i] = (int32_t)i;
         numbers[i] = i == 20 || i == 21 || i == 40 ? 3.0f : 1.0f;
     }
-    assert_ok(embla_table_view(EMBLA_F32, 50, 1, numbers, sizeof numbers, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 50, .dim = 1},
+                               numbers, sizeof numbers, NULL, &table));
     embla_head head = {.table = table};
     assert_ok(embla_loss_run(&head, hidden, targets, 50, NULL, NULL, NULL, &report, &shape, NULL));
     assert_int_equal(report.correct, 1); /* 20 alone */
@@ -821,8 +834,12 @@ static void shapes_keep_their_promise(void **state)
 
 #define REFUSED(status, text)                                                                      \
     do {                                                                                           \
-        assert_status(embla_head_loss(&p.head, p.hidden, p.targets, p.count, &p.options, &to,      \
-                                      each, &p.report),                                            \
+        assert_status(embla_head_loss(&p.head,                                                     \
+                                      &(embla_loss_batch){.hidden = p.hidden,                      \
+                                                          .targets = p.targets,                    \
+                                                          .count = p.count,                        \
+                                                          .each = each},                           \
+                                      &p.options, &to, &p.report),                                 \
                       status);                                                                     \
         assert_error_has(text);                                                                    \
         check_untouched(&g);                                                                       \
@@ -903,8 +920,11 @@ static void every_allocation_may_fail(void **state)
             size_t live = embla_mem_live(), failures = 0;
             for (size_t at = 1;; at++) {
                 embla_mem_fail(at, forever == 1);
-                embla_status status = embla_head_loss(&p.head, p.hidden, p.targets, p.count,
-                                                      &p.options, &to, each, &p.report);
+                embla_status status = embla_head_loss(
+                    &p.head,
+                    &(embla_loss_batch){
+                        .hidden = p.hidden, .targets = p.targets, .count = p.count, .each = each},
+                    &p.options, &to, &p.report);
                 embla_mem_fail(0, false);
                 assert_int_equal(embla_mem_live(), live);
                 if (status == EMBLA_OK) break;
@@ -953,14 +973,18 @@ static void a_table_in_a_file(void **state)
     assert_memory_equal(wanted, p.d_table, ROWS * DIM * 4);
     p.report.loss = 7;
     embla_io_fail(2, false, EIO); /* there before the rows were read, and not after */
-    assert_status(
-        embla_head_loss(&p.head, p.hidden, p.targets, p.count, &p.options, NULL, NULL, &p.report),
-        EMBLA_ERR_IO);
+    assert_status(embla_head_loss(&p.head,
+                                  &(embla_loss_batch){
+                                      .hidden = p.hidden, .targets = p.targets, .count = p.count},
+                                  &p.options, NULL, &p.report),
+                  EMBLA_ERR_IO);
     embla_io_fail(0, false, 0);
     assert_int_equal(truncate(s.path, 200), 0);
-    assert_status(
-        embla_head_loss(&p.head, p.hidden, p.targets, p.count, &p.options, NULL, NULL, &p.report),
-        EMBLA_ERR_IO);
+    assert_status(embla_head_loss(&p.head,
+                                  &(embla_loss_batch){
+                                      .hidden = p.hidden, .targets = p.targets, .count = p.count},
+                                  &p.options, NULL, &p.report),
+                  EMBLA_ERR_IO);
     assert_true(p.report.loss == 7);
     free(wanted);
     problem_free(&p);

@@ -119,7 +119,9 @@ static embla_status make_view(void **out)
 {
     static const float data[20];
     embla_table *table = *out;
-    embla_status status = embla_table_view(EMBLA_F32, 5, 4, data, sizeof data, NULL, &table);
+    embla_status status =
+        embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 5, .dim = 4}, data,
+                         sizeof data, NULL, &table);
     *out = table;
     return status;
 }
@@ -216,7 +218,7 @@ static void work_on_tables_needs_no_memory(void **state)
         embla_table_init(table, NULL),
         embla_lookup(table, tokens, 8, NULL, out),
         embla_lookup_rows(table, rows, 8, NULL, out),
-        embla_embed(table, table, tokens, 2, 4, NULL, out),
+        embla_embed(table, tokens, 2, 4, &(embla_embed_options){.position_table = table}, out),
         embla_table_write(table, 0, 8, out),
         embla_pool(out, 1, 8, 64, NULL, pooled),
         embla_rope_apply(rope, rows, 8, 1, NULL, out),

@@ -208,8 +208,9 @@ static void rows_that_lie_apart_or_askew(void **state)
                     float x = check_unit(&seed);
                     memcpy(bytes + offset + r * stride + j * sizeof x, &x, sizeof x);
                 }
-            assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, bytes + offset, sizeof bytes - offset,
-                                       &options, &table));
+            assert_ok(embla_table_view(
+                &(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM}, bytes + offset,
+                sizeof bytes - offset, &options, &table));
             float *queries = make_queries(table, 9, 3);
             compare(table, queries, 9, 4, (embla_near_options){0});
             free(queries);

@@ -13,8 +13,10 @@ static const float numbers[ROWS][DIM] = {{1, 0}, {10, 1}, {3, 0.1F}, {0, -2}, {0
 static embla_table *new_table(void)
 {
     embla_table *table = NULL;
-    assert_int_equal(embla_table_view(EMBLA_F32, ROWS, DIM, numbers, sizeof numbers, NULL, &table),
-                     EMBLA_OK);
+    assert_int_equal(
+        embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                         numbers, sizeof numbers, NULL, &table),
+        EMBLA_OK);
     return table;
 }
 

@@ -583,8 +583,9 @@ static void strided_views_keep_their_gaps(void **state)
                 static const int64_t rows[] = {1, 4};
                 for (int64_t r = 0; r < ROWS; r++)
                     memcpy(m.bytes + (size_t)r * strides[s], embla_table_row(plain, r), DIM * 4);
-                assert_ok(
-                    embla_table_view(EMBLA_F32, ROWS, DIM, m.bytes, m.size, &view_options, &view));
+                assert_ok(embla_table_view(
+                    &(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM}, m.bytes,
+                    m.size, &view_options, &view));
                 embla_optim *a = optim_of(plain, &options), *b = optim_of(view, &options);
                 for (int step = 0; step < 3; step++) {
                     check_fill((uint64_t)step, ROWS * DIM, g);
@@ -869,7 +870,8 @@ static void tables_that_cannot_learn_are_refused(void **state)
         }
         embla_table_free(table);
     }
-    assert_ok(embla_table_view(EMBLA_F32, 1, 32, numbers, sizeof numbers, NULL, &view));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 32},
+                               numbers, sizeof numbers, NULL, &view));
     assert_status(embla_optim_new(view, NULL, &optim), EMBLA_ERR_ARGUMENT);
     assert_error_has("read-only");
     assert_null(optim);

@@ -32,7 +32,9 @@ static size_t run_lookup(int threads, void *out)
     static uint8_t codes[ROWS * DIM];
     const embla_table_options how = {.scale = SMALL};
     for (size_t i = 0; i < sizeof codes; i++) codes[i] = (uint8_t)(i * 7 % 120);
-    assert_ok(embla_table_view(EMBLA_F8_E4M3, ROWS, DIM, codes, sizeof codes, &how, &table));
+    assert_ok(
+        embla_table_view(&(embla_table_layout){.dtype = EMBLA_F8_E4M3, .rows = ROWS, .dim = DIM},
+                         codes, sizeof codes, &how, &table));
     assert_ok(
         embla_lookup(table, tokens, TOKENS, &(embla_lookup_options){.threads = threads}, out));
     embla_table_free(table);

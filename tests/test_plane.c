@@ -183,7 +183,8 @@ static void scale_does_not_matter(void **state)
     /* further out than a float can say: at its end, not at infinity */
     static float far[4 * 100];
     for (size_t i = 0; i < COUNT_OF(far); i++) far[i] = i / 100 % 2 ? 3e38f : -3e38f;
-    assert_ok(embla_table_view(EMBLA_F32, 4, 100, far, sizeof far, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 100},
+                               far, sizeof far, NULL, &table));
     assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, xy, NULL));
     assert_true(xy[0] == -FLT_MAX && xy[2] == FLT_MAX && isfinite(xy[1]));
     embla_table_free(table);
@@ -197,21 +198,25 @@ static void tables_without_two_directions(void **state)
     embla_table *table = NULL;
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_table_view(EMBLA_F32, 4, 1, one, sizeof one, NULL, &table)); /* dim 1 */
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 1}, one,
+                               sizeof one, NULL, &table)); /* dim 1 */
     assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 4; i++) assert_true(xy[2 * i] == one[i] - 3 && xy[2 * i + 1] == 0);
     assert_true(report.share[0] == 1 && report.share[1] == 0);
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F32, 1, 4, one, sizeof one, NULL, &table)); /* one row */
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 4}, one,
+                               sizeof one, NULL, &table)); /* one row */
     assert_ok(embla_plane(table, NULL, xy, &report));
     assert_true(xy[0] == 0 && xy[1] == 0 && report.share[0] == 0 && report.rows == 1);
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F32, 4, 2, equal, sizeof equal, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 2},
+                               equal, sizeof equal, NULL, &table));
     assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 8; i++) assert_true(xy[i] == 0);
     assert_true(report.share[0] == 0 && report.share[1] == 0);
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F32, 4, 2, line, sizeof line, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 2}, line,
+                               sizeof line, NULL, &table));
     assert_ok(embla_plane(table, NULL, xy, &report));
     for (size_t i = 0; i < 4; i++) {
         assert_near(xy[2 * i], sqrt(0.1) * ((double)i - 1.5), 1e-5);
@@ -220,7 +225,8 @@ static void tables_without_two_directions(void **state)
     assert_near(report.share[0], 1, 1e-6);
     assert_true(report.share[1] == 0);
     embla_table_free(table);
-    assert_ok(embla_table_view(EMBLA_F32, 1, 2, nan, sizeof nan, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 2}, nan,
+                               sizeof nan, NULL, &table));
     assert_ok(embla_plane(table, NULL, xy, &report));
     assert_true(isnan(xy[0]) && isnan(xy[1]) && report.rows == 0 && report.nonfinite == 1);
     embla_table_free(table);
@@ -236,7 +242,8 @@ static void signs_are_fixed(void **state)
     SKIP_WITHOUT_ENGINE();
     for (int flip = 0; flip < 2; flip++) {
         for (size_t i = 0; i < COUNT_OF(rows); i++) rows[i] = -rows[i];
-        assert_ok(embla_table_view(EMBLA_F32, 6, 3, rows, sizeof rows, NULL, &table));
+        assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 6, .dim = 3},
+                                   rows, sizeof rows, NULL, &table));
         assert_ok(embla_plane(table, NULL, xy, NULL));
         for (size_t r = 0; r < 6; r++) {
             assert_near(xy[2 * r], rows[3 * r], 1e-6);

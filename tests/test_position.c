@@ -68,10 +68,12 @@ static void the_result_serves_as_a_position_table(void **state)
     embla_table *view = NULL, *zeros = NULL;
     (void)state;
     assert_ok(embla_sinusoid(0, 10, 8, 0.0, places));
-    assert_ok(embla_table_view(EMBLA_F32, 10, 8, places, sizeof places, NULL, &view));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 10, .dim = 8},
+                               places, sizeof places, NULL, &view));
     assert_ok(embla_table_new(EMBLA_F32, 3, 8, NULL, &zeros));
-    assert_ok(
-        embla_embed(zeros, view, ids, 1, 2, &(embla_embed_options){.first_position = 4}, out));
+    assert_ok(embla_embed(zeros, ids, 1, 2,
+                          &(embla_embed_options){.position_table = view, .first_position = 4},
+                          out));
     assert_memory_equal(out, places + 4 * 8, sizeof out);
     embla_table_free(view);
     embla_table_free(zeros);

@@ -31,13 +31,15 @@ static void tables_and_lookups_refuse_them(void **state)
     (void)state;
     assert_ok(embla_rope_new(8, NULL, &rotary));
     assert_ok(embla_scatter_new(4, 2, &scatter));
+    REFUSED(embla_table_layout, embla_table_view(&options, out, sizeof out, NULL, &other));
     REFUSED(embla_table_options, embla_table_new(EMBLA_F32, 2, 2, &options, &other));
     REFUSED(embla_table_options,
-            embla_table_view(EMBLA_F32, 2, 2, out, sizeof out, &options, &other));
+            embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 2}, out,
+                             sizeof out, &options, &other));
     REFUSED(embla_init_options, embla_table_init(table, &options));
     REFUSED(embla_lookup_options, embla_lookup(table, tokens, 2, &options, out));
     REFUSED(embla_lookup_options, embla_lookup_rows(table, rows, 2, &options, out));
-    REFUSED(embla_embed_options, embla_embed(table, NULL, tokens, 1, 2, &options, out));
+    REFUSED(embla_embed_options, embla_embed(table, tokens, 1, 2, &options, out));
     REFUSED(embla_rope_options, embla_rope_new(8, &options, &rope));
     REFUSED(embla_pool_options, embla_pool(out, 1, 2, 8, &options, out));
     REFUSED(embla_pool_options, embla_lookup_pool(table, tokens, 1, 2, &options, out));
@@ -104,13 +106,23 @@ static void learning_refuses_them(void **state)
     REFUSED(embla_head_options, embla_head_top(&head, hidden, 1, 1, &options, &choice));
     REFUSED(embla_sample_options, embla_head_sample(&head, hidden, 1, &options, &choice));
     REFUSED(embla_loss_options,
-            embla_head_loss(&head, hidden, &target, 1, &options, NULL, NULL, NULL));
+            embla_head_loss(&head,
+                            &(embla_loss_batch){.hidden = hidden, .targets = &target, .count = 1},
+                            &options, NULL, NULL));
     REFUSED(embla_loss_gradients,
-            embla_head_loss(&head, hidden, &target, 1, NULL, &options, NULL, NULL));
+            embla_head_loss(&head,
+                            &(embla_loss_batch){.hidden = hidden, .targets = &target, .count = 1},
+                            NULL, &options, NULL));
+    REFUSED(embla_loss_batch, embla_head_loss(&head, &options, NULL, NULL, NULL));
+    REFUSED(embla_loss_batch, embla_sampled_loss(&head, &options, &negatives, NULL, NULL, NULL));
     REFUSED(embla_negatives,
-            embla_sampled_loss(&head, hidden, &target, 1, &options, NULL, NULL, NULL, NULL));
+            embla_sampled_loss(
+                &head, &(embla_loss_batch){.hidden = hidden, .targets = &target, .count = 1},
+                &options, NULL, NULL, NULL));
     REFUSED(embla_loss_options,
-            embla_sampled_loss(&head, hidden, &target, 1, &negatives, &options, NULL, NULL, NULL));
+            embla_sampled_loss(
+                &head, &(embla_loss_batch){.hidden = hidden, .targets = &target, .count = 1},
+                &negatives, &options, NULL, NULL));
     REFUSED(embla_clip_options, embla_clip(NULL, 0, 1.0, &options, NULL));
     REFUSED(embla_schedule, embla_schedule_rate(&options, 0, &rate));
     REFUSED(embla_optim_options, embla_optim_new(table, &options, &optim));

@@ -89,7 +89,8 @@ static void a_mapping_and_a_stride_are_used(void **state)
     for (size_t i = 0; i < ROWS; i++) rows_of[i] = (int64_t)check_below(&seed, 8);
     const embla_table_options options = {
         .row_stride = 80 * sizeof(float), .token_rows = rows_of, .token_count = ROWS};
-    assert_ok(embla_table_view(EMBLA_F32, 8, 77, values, sizeof values, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 8, .dim = 77},
+                               values, sizeof values, &options, &table));
     compare(table, 77, TOKENS, NULL);
     compare(table, 70, TOKENS, weights);
     embla_table_free(table);

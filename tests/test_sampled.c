@@ -172,8 +172,11 @@ static void tear_down(setup *s)
 
 static embla_status run(setup *s, const embla_loss_options *options, embla_loss_report *report)
 {
-    return embla_sampled_loss(&s->truth.head, s->hidden, s->targets, s->count, &s->truth.negatives,
-                              options, &s->gradients, s->each, report);
+    return embla_sampled_loss(
+        &s->truth.head,
+        &(embla_loss_batch){
+            .hidden = s->hidden, .targets = s->targets, .count = s->count, .each = s->each},
+        &s->truth.negatives, options, &s->gradients, report);
 }
 
 static size_t counted_of(const setup *s)
@@ -363,16 +366,19 @@ static void each_gradient_can_be_had_alone(void **state)
     hidden.rows = NULL, hidden.table = NULL, hidden.touched = 9;
     table.hidden = NULL;
     assert_ok(run(&s, NULL, NULL));
-    assert_ok(embla_sampled_loss(head, s.hidden, s.targets, s.count, negatives, NULL, &hidden, NULL,
-                                 NULL));
+    assert_ok(embla_sampled_loss(
+        head, &(embla_loss_batch){.hidden = s.hidden, .targets = s.targets, .count = s.count},
+        negatives, NULL, &hidden, NULL));
     assert_int_equal(hidden.touched, 0);
-    assert_ok(embla_sampled_loss(head, s.hidden, s.targets, s.count, negatives, NULL, &table, NULL,
-                                 NULL));
+    assert_ok(embla_sampled_loss(
+        head, &(embla_loss_batch){.hidden = s.hidden, .targets = s.targets, .count = s.count},
+        negatives, NULL, &table, NULL));
     assert_int_equal(table.touched, s.gradients.touched);
     assert_memory_equal(hidden.hidden, s.gradients.hidden, s.count * s.dim * sizeof(float));
     assert_memory_equal(table.table, s.gradients.table, table.touched * s.dim * sizeof(float));
-    assert_ok(
-        embla_sampled_loss(head, s.hidden, s.targets, s.count, negatives, NULL, NULL, NULL, NULL));
+    assert_ok(embla_sampled_loss(
+        head, &(embla_loss_batch){.hidden = s.hidden, .targets = s.targets, .count = s.count},
+        negatives, NULL, NULL, NULL));
     tear_down(&s);
     tear_down(&t);
 }
@@ -543,8 +549,8 @@ static void nothing_to_count_touches_nothing(void **state)
     embla_loss_options padding = {.ignore = 6, .has_ignore = true};
     (void)state;
     s.gradients.touched = 5;
-    assert_ok(embla_sampled_loss(&s.truth.head, NULL, NULL, 0, &s.truth.negatives, NULL,
-                                 &s.gradients, NULL, &report));
+    assert_ok(embla_sampled_loss(&s.truth.head, &(embla_loss_batch){0}, &s.truth.negatives, NULL,
+                                 &s.gradients, &report));
     assert_true(report.loss == 0 && report.counted == 0 && s.gradients.touched == 0);
     for (size_t i = 0; i < s.count; i++) s.targets[i] = i % 2 ? 6 : EMBLA_TARGET_IGNORE;
     for (size_t i = 0; i < s.count * s.dim; i++) s.gradients.hidden[i] = 1;
@@ -627,8 +633,12 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
     (void)state;
 #define REFUSED(status, says, head, hidden_is, targets_are, negatives, options, gradients)         \
     do {                                                                                           \
-        assert_status(embla_sampled_loss(head, hidden_is, targets_are, s.count, negatives,         \
-                                         options, gradients, losses, &report),                     \
+        assert_status(embla_sampled_loss(head,                                                     \
+                                         &(embla_loss_batch){.hidden = hidden_is,                  \
+                                                             .targets = targets_are,               \
+                                                             .count = s.count,                     \
+                                                             .each = losses},                      \
+                                         negatives, options, gradients, &report),                  \
                       status);                                                                     \
         assert_error_has(says);                                                                    \
     } while (0)
@@ -670,9 +680,13 @@ static void bad_arguments_are_refused_and_nothing_is_written(void **state)
         REFUSED(EMBLA_ERR_RANGE, "at index 2 is not from 0 to 49", good, s.hidden, s.targets, n,
                 NULL, &out);
     }
-    assert_status(
-        embla_sampled_loss(good, s.hidden, s.targets, SIZE_MAX / 4, n, NULL, &out, losses, &report),
-        EMBLA_ERR_ARGUMENT);
+    assert_status(embla_sampled_loss(good,
+                                     &(embla_loss_batch){.hidden = s.hidden,
+                                                         .targets = s.targets,
+                                                         .count = SIZE_MAX / 4,
+                                                         .each = losses},
+                                     n, NULL, &out, &report),
+                  EMBLA_ERR_ARGUMENT);
     assert_error_has("do not fit in memory");
     assert_true(report.loss == 7 && out.touched == 77);
     check_untouched(&hidden);

@@ -27,7 +27,8 @@ static embla_table *table_of_bytes(embla_dtype dtype, size_t dim, unsigned char 
     embla_table *table = NULL;
     size_t all = ROWS * embla_dtype_bytes(embla_dtype_find_info(dtype), dim);
     check_fill_bytes(dim, all, bytes);
-    assert_ok(embla_table_view(dtype, ROWS, dim, bytes, all, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = dtype, .rows = ROWS, .dim = dim},
+                               bytes, all, NULL, &table));
     return table;
 }
 

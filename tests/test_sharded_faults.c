@@ -68,7 +68,9 @@ static embla_status everything_waits(const embla_comm *comm, void *context)
     EMBLA_TRY(embla_sharded_lookup_start(s, rows, COUNT));
     busy(embla_sharded_lookup_start(s, rows, COUNT));
     busy(embla_sharded_sum(s, &(embla_sharded_batch){.rows = rows, .count = COUNT}, again, &got));
-    busy(embla_sharded_loss(s, again, targets, COUNT, NULL, 0, NULL, NULL, NULL, NULL));
+    busy(embla_sharded_loss(
+        s, &(embla_sharded_loss_batch){.hidden = again, .targets = targets, .count = COUNT}, NULL,
+        NULL, NULL, NULL));
     busy(embla_sharded_save(s, NULL, "/nonexistent/folder", 1));
     busy(embla_sharded_load(s, NULL, "/nonexistent/folder", NULL));
     busy(embla_sharded_export(s, "/nonexistent/folder/x", "x"));
@@ -187,12 +189,22 @@ static embla_status one_cannot_multiply(const embla_comm *comm, void *context)
     for (size_t i = 0; i < COUNT; i++) targets[i] = (int32_t)(i * 100) + comm->rank;
     float *table = calloc((size_t)embla_table_rows(embla_sharded_table(s)) * DIM, sizeof *table);
     must(table);
-    EMBLA_TRY(embla_sharded_loss(s, hidden, targets, COUNT, lengths, 3, &options, gradient, table,
-                                 &first));
+    EMBLA_TRY(embla_sharded_loss(s,
+                                 &(embla_sharded_loss_batch){.hidden = hidden,
+                                                             .targets = targets,
+                                                             .count = COUNT,
+                                                             .lengths = lengths,
+                                                             .micro_batches = 3},
+                                 &options, gradient, table, &first));
     if (comm->rank == 0) embla_engine_fail(p->failing);
     EMBLA_TRY(comm->barrier(comm->owner, 0));
-    embla_status status = embla_sharded_loss(s, hidden, targets, COUNT, lengths, 3, &options,
-                                             gradient, table, &report);
+    embla_status status = embla_sharded_loss(s,
+                                             &(embla_sharded_loss_batch){.hidden = hidden,
+                                                                         .targets = targets,
+                                                                         .count = COUNT,
+                                                                         .lengths = lengths,
+                                                                         .micro_batches = 3},
+                                             &options, gradient, table, &report);
     if (status != EMBLA_OK)
         must(status == EMBLA_ERR_MEMORY &&
              (strstr(embla_error(), "lets a product fail") || strstr(embla_error(), " failed: ")));
@@ -202,8 +214,13 @@ static embla_status one_cannot_multiply(const embla_comm *comm, void *context)
         if (status == EMBLA_OK) p->failing = 0;
     }
     EMBLA_TRY(comm->barrier(comm->owner, 0));
-    EMBLA_TRY(embla_sharded_loss(s, hidden, targets, COUNT, lengths, 3, &options, gradient, table,
-                                 &report));
+    EMBLA_TRY(embla_sharded_loss(s,
+                                 &(embla_sharded_loss_batch){.hidden = hidden,
+                                                             .targets = targets,
+                                                             .count = COUNT,
+                                                             .lengths = lengths,
+                                                             .micro_batches = 3},
+                                 &options, gradient, table, &report));
     must(memcmp(&first, &report, sizeof report) == 0);
     free(table);
     embla_sharded_free(s);

@@ -48,8 +48,12 @@ static embla_status body(const embla_comm *comm, void *context)
     int64_t mine = embla_table_rows(embla_sharded_table(s));
     float *table = calloc((size_t)mine * DIM, sizeof *table);
     must(table);
-    EMBLA_TRY(embla_sharded_loss(s, j->hidden + at * DIM, j->targets + at, count, lengths,
-                                 end - first,
+    EMBLA_TRY(embla_sharded_loss(s,
+                                 &(embla_sharded_loss_batch){.hidden = j->hidden + at * DIM,
+                                                             .targets = j->targets + at,
+                                                             .count = count,
+                                                             .lengths = lengths,
+                                                             .micro_batches = end - first},
                                  &(embla_sharded_loss_options){.fast = j->fast, .weight = 2.0},
                                  j->gradient + at * DIM, table, &report));
     for (int64_t local = 0; local < mine; local++) {
@@ -64,9 +68,14 @@ static embla_status body(const embla_comm *comm, void *context)
     must(memcmp(&j->report, &report, sizeof report) == 0); /* the same on all ranks */
     /* without gradients: the same loss */
     embla_loss_report again;
-    EMBLA_TRY(embla_sharded_loss(s, j->hidden + at * DIM, j->targets + at, count, lengths,
-                                 end - first, &(embla_sharded_loss_options){.fast = j->fast}, NULL,
-                                 NULL, &again));
+    EMBLA_TRY(embla_sharded_loss(s,
+                                 &(embla_sharded_loss_batch){.hidden = j->hidden + at * DIM,
+                                                             .targets = j->targets + at,
+                                                             .count = count,
+                                                             .lengths = lengths,
+                                                             .micro_batches = end - first},
+                                 &(embla_sharded_loss_options){.fast = j->fast}, NULL, NULL,
+                                 &again));
     must(again.loss == report.loss || (isnan(again.loss) && isnan(report.loss)));
     free(table);
     embla_sharded_free(s);
@@ -106,8 +115,10 @@ static void alone(job *j)
     const embla_loss_options options = {
         .weight = 2.0, .has_ignore = true, .ignore = EMBLA_TARGET_IGNORE};
     const embla_loss_gradients gradients = {.hidden = j->gradient, .table = j->table};
-    assert_ok(embla_head_loss(&(embla_head){.table = whole}, j->hidden, j->targets, ALL, &options,
-                              &gradients, NULL, &j->report));
+    assert_ok(embla_head_loss(
+        &(embla_head){.table = whole},
+        &(embla_loss_batch){.hidden = j->hidden, .targets = j->targets, .count = ALL}, &options,
+        &gradients, &j->report));
     embla_table_free(whole);
 }
 
@@ -190,8 +201,9 @@ static embla_status wrong(const embla_comm *comm, void *context)
     EMBLA_TRY(embla_sharded_new(
         comm, &(embla_sharded_options){.rows = ROWS, .dim = DIM, .dtype = EMBLA_F32, .capacity = 1},
         &s));
-    embla_status status =
-        embla_sharded_loss(s, hidden, &target, 1, NULL, 0, NULL, NULL, NULL, NULL);
+    embla_status status = embla_sharded_loss(
+        s, &(embla_sharded_loss_batch){.hidden = hidden, .targets = &target, .count = 1}, NULL,
+        NULL, NULL, NULL);
     must(status == EMBLA_ERR_RANGE);
     must(strstr(embla_error(), comm->rank == 1 ? "target 0 is 300" : "rank 1 failed"));
     embla_sharded_free(s);

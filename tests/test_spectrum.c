@@ -181,8 +181,9 @@ static void views_with_strides_are_summed(void **state)
             memcpy(data + offset + i / DIM * options.row_stride + i % DIM * 4, &x, 4);
         }
         embla_table *table = NULL;
-        assert_ok(embla_table_view(EMBLA_F32, ROWS, DIM, data + offset, bytes - offset, &options,
-                                   &table));
+        assert_ok(
+            embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = ROWS, .dim = DIM},
+                             data + offset, bytes - offset, &options, &table));
         check_gram(table, true);
         check_gram(table, false);
         embla_table_free(table);
@@ -235,7 +236,8 @@ static void the_ends_of_float_are_summed(void **state)
     double wide[4] = {1, 2, 1e300, 4};
     embla_table *table = NULL;
     embla_gram g;
-    assert_ok(embla_table_view(EMBLA_F64, 2, 2, wide, sizeof wide, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F64, .rows = 2, .dim = 2}, wide,
+                               sizeof wide, NULL, &table));
     assert_ok(embla_gram_of(table, false, 1, &g));
     assert_true(g.rows == 1 && g.nonfinite == 1 && g.matrix[0] == 1 && g.matrix[1] == 2);
     embla_gram_free(&g);
@@ -252,7 +254,8 @@ static void a_mean_that_is_no_float(void **state)
     embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_table_view(EMBLA_F32, 2, 1, rows, sizeof rows, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 1}, rows,
+                               sizeof rows, NULL, &table));
     assert_ok(embla_spectrum(table, &(embla_spectrum_options){.centred = true}, &s, &summary));
     assert_near(s, step / sqrt(2), 1e-6 * step);
     embla_table_free(table);
@@ -421,13 +424,15 @@ static void tables_of_nothing(void **state)
     embla_spectrum_report summary;
     (void)state;
     SKIP_WITHOUT_ENGINE();
-    assert_ok(embla_table_view(EMBLA_F32, 3, 4, zeros, sizeof zeros, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 4},
+                               zeros, sizeof zeros, NULL, &table));
     assert_ok(embla_spectrum(table, NULL, s, &summary));
     assert_true(s[0] == 0 && s[3] == 0 && summary.rows == 3 && summary.nonfinite == 0);
     assert_true(summary.effective_rank == 0 && summary.participation == 0 && summary.rank_90 == 0);
     embla_table_free(table);
     for (size_t i = 0; i < 8; i++) nans[i] = NAN;
-    assert_ok(embla_table_view(EMBLA_F32, 2, 4, nans, sizeof nans, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 4}, nans,
+                               sizeof nans, NULL, &table));
     for (int centred = 0; centred < 2; centred++) {
         assert_ok(
             embla_spectrum(table, &(embla_spectrum_options){.centred = centred == 1}, s, &summary));

@@ -86,8 +86,10 @@ static void shapes_outside_the_limits_are_refused(void **state)
         embla_table_options options = {.row_stride = bad[i].stride};
         assert_status(embla_table_new(bad[i].dtype, bad[i].rows, bad[i].dim, &options, &table),
                       bad[i].wanted);
-        assert_status(embla_table_view(bad[i].dtype, bad[i].rows, bad[i].dim, data, sizeof data,
-                                       &options, &table),
+        assert_status(embla_table_view(&(embla_table_layout){.dtype = bad[i].dtype,
+                                                             .rows = bad[i].rows,
+                                                             .dim = bad[i].dim},
+                                       data, sizeof data, &options, &table),
                       bad[i].wanted);
         assert_null(table);
     }
@@ -100,8 +102,12 @@ static void null_is_refused(void **state)
     float data[4] = {0};
     (void)state;
     assert_status(embla_table_new(EMBLA_F32, 1, 4, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_table_view(EMBLA_F32, 1, 4, data, 16, NULL, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_table_view(EMBLA_F32, 1, 4, NULL, 16, NULL, &table), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 4},
+                                   data, 16, NULL, NULL),
+                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 4},
+                                   NULL, 16, NULL, &table),
+                  EMBLA_ERR_ARGUMENT);
     assert_null(table);
 }
 
@@ -128,13 +134,18 @@ static void a_view_needs_bytes_for_its_last_row_but_not_for_its_stride(void **st
     embla_table *table = NULL;
     embla_table_options options = {.row_stride = 100};
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 10, 5, data, 920, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 10, .dim = 5},
+                               data, 920, &options, &table));
     embla_table_free(table);
     table = NULL;
-    assert_status(embla_table_view(EMBLA_F32, 10, 5, data, 919, &options, &table), EMBLA_ERR_SHAPE);
+    assert_status(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 10, .dim = 5},
+                                   data, 919, &options, &table),
+                  EMBLA_ERR_SHAPE);
     assert_error_has("920");
     assert_error_has("919");
-    assert_status(embla_table_view(EMBLA_F32, 1, 5, data, 0, NULL, &table), EMBLA_ERR_SHAPE);
+    assert_status(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 1, .dim = 5},
+                                   data, 0, NULL, &table),
+                  EMBLA_ERR_SHAPE);
     assert_null(table);
 }
 
@@ -143,7 +154,8 @@ static void a_view_is_of_the_callers_own_bytes(void **state)
     float data[6] = {1, 2, 3, 4, 5, 6};
     embla_table *table = NULL;
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 3, 2, data, sizeof data, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, data,
+                               sizeof data, NULL, &table));
     assert_ptr_equal(embla_table_row(table, 2), data + 4);
     assert_int_equal(embla_table_placement(table), EMBLA_PLACEMENT_VIEW);
     data[5] = 7;
@@ -160,7 +172,8 @@ static void a_read_only_view_cannot_be_changed(void **state)
     float data[4] = {1, 2, 3, 4}, values[4] = {0};
     embla_table *table = NULL;
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 2, 2, data, sizeof data, NULL, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 2}, data,
+                               sizeof data, NULL, &table));
     assert_null(embla_table_data(table));
     assert_status(embla_table_init(table, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("read-only");
@@ -175,7 +188,8 @@ static void a_writable_view_changes_the_callers_bytes(void **state)
     embla_table *table = NULL;
     embla_table_options options = {.writable = true};
     (void)state;
-    assert_ok(embla_table_view(EMBLA_F32, 2, 2, data, sizeof data, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 2}, data,
+                               sizeof data, &options, &table));
     assert_ptr_equal(embla_table_data(table), data);
     assert_ok(embla_table_write(table, 1, 1, values));
     assert_true(data[0] == 1 && data[1] == 2 && data[2] == 8 && data[3] == 9);
@@ -241,7 +255,8 @@ static void writing_leaves_the_bytes_between_rows_alone(void **state)
     embla_table_options options = {.row_stride = 30, .writable = true};
     (void)state;
     check_fill(4, 20, values);
-    assert_ok(embla_table_view(EMBLA_F32, 4, 5, data.bytes, data.size, &options, &table));
+    assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 5},
+                               data.bytes, data.size, &options, &table));
     assert_ok(embla_table_write(table, 0, 4, values));
     for (size_t row = 0; row < 4; row++) {
         assert_memory_equal(data.bytes + 30 * row, values + 5 * row, 20);
@@ -301,11 +316,11 @@ static void check_giant_row(const embla_table *table, int64_t row, const float *
     assert_memory_equal(out, wanted, sizeof out);
     assert_memory_equal(embla_table_row(table, row), wanted, sizeof out);
     embla_embed_options half = {.out_dtype = EMBLA_F16}; /* decoded, not copied */
-    assert_ok(embla_embed(table, NULL, &token, 1, 1, &half, narrow));
+    assert_ok(embla_embed(table, &token, 1, 1, &half, narrow));
     assert_ok(embla_encode(EMBLA_F16, wanted, dim, 0.0f, wanted_narrow));
     assert_memory_equal(narrow, wanted_narrow, sizeof narrow);
-    embla_embed_options at = {.first_position = row}; /* twice itself */
-    assert_ok(embla_embed(table, table, &token, 1, 1, &at, out));
+    embla_embed_options at = {.position_table = table, .first_position = row}; /* twice itself */
+    assert_ok(embla_embed(table, &token, 1, 1, &at, out));
     for (size_t i = 0; i < dim; i++) assert_true(out[i] == wanted[i] + wanted[i]);
 }
 

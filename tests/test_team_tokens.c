@@ -216,7 +216,9 @@ static void two_halves_are_a_whole_pass(void **unused)
         assert_ok(embla_lookup(halves->tokens, tokens, N, NULL, rows));
         assert_ok(embla_gpt_pass_forward(halves, &given, &options, true, hidden));
         assert_memory_equal(hidden, embla_gpt_hidden(whole), N * shape.dim * sizeof(float));
-        assert_ok(embla_head_loss(&head, hidden, targets, N, NULL, &gradients, NULL, NULL));
+        assert_ok(embla_head_loss(
+            &head, &(embla_loss_batch){.hidden = hidden, .targets = targets, .count = N}, NULL,
+            &gradients, NULL));
         assert_ok(embla_gpt_pass_backward(halves, &given, &options, v % 2 == 0, hidden, rows));
         assert_ok(embla_scatter_new(shape.vocab, N, &scatter));
         assert_ok(embla_scatter_plan(scatter, tokens, N, NULL));

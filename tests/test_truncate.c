@@ -103,15 +103,18 @@ static void every_way_to_rows_asks_first(void **state)
     embla_table *table = open_table(s.path, false);
     embla_embed_options embed = {.sqrt_dim = true};
     embla_lookup_options raw = {.raw = true}, half = {.out_dtype = EMBLA_F16};
-    assert_ok(embla_embed(table, table, &token, 1, 1, NULL, row));
+    assert_ok(
+        embla_embed(table, &token, 1, 1, &(embla_embed_options){.position_table = table}, row));
     assert_int_equal(truncate(s.path, HEADER), 0);
     assert_status(embla_lookup(table, &token, 1, &raw, row), EMBLA_ERR_IO);
     assert_status(embla_lookup(table, &token, 1, &half, row), EMBLA_ERR_IO);
     assert_status(embla_lookup_rows(table, &number, 1, NULL, row), EMBLA_ERR_IO);
-    assert_status(embla_embed(table, NULL, &token, 1, 1, &embed, row), EMBLA_ERR_IO);
+    assert_status(embla_embed(table, &token, 1, 1, &embed, row), EMBLA_ERR_IO);
     embla_table *memory = check_table(EMBLA_F32, 4, DIM, 1);
     const int32_t small = 1;
-    assert_status(embla_embed(memory, table, &small, 1, 1, NULL, row), EMBLA_ERR_IO);
+    assert_status(
+        embla_embed(memory, &small, 1, 1, &(embla_embed_options){.position_table = table}, row),
+        EMBLA_ERR_IO);
     embla_table_free(memory);
     assert_status(embla_table_open(checkpoint, NULL, NULL, &late), EMBLA_ERR_IO);
     assert_status(embla_checkpoint_read(checkpoint, "wte.weight", 4096, DIM * 4, row),

@@ -11,9 +11,9 @@ import warnings
 
 import numpy
 
-from peers.ours import (ADAMW, BF16, F32, Head, LookupOptions, LossGradients, LossOptions,
-                        LossReport, OptimOptions, ScatterOptions, agree, at, c_double, c_i64, c_ptr,
-                        c_size, normal, tokens, write_text)
+from peers.ours import (ADAMW, BF16, F32, Head, LookupOptions, LossBatch, LossGradients,
+                        LossOptions, LossReport, OptimOptions, ScatterOptions, agree, at, c_double,
+                        c_i64, c_ptr, c_size, normal, tokens, write_text)
 
 
 class Batch:
@@ -151,6 +151,7 @@ def head_loss(run):
         few, head, report = ids.astype("i4"), Head(table=run.embla.view(weight)), LossReport()
         dhidden, dweight = numpy.empty((count, dim), "f4"), numpy.zeros((rows, dim), "f4")
         gradients = LossGradients(hidden=dhidden.ctypes.data, table=dweight.ctypes.data)
+        batch = LossBatch(hidden=hidden.ctypes.data, targets=few.ctypes.data, count=count)
         options = LossOptions(compute=compute, threads=run.threads)
         dtype = torch.float32 if compute == F32 else torch.bfloat16
         x, w = (torch.from_numpy(it).clone().to(dtype).requires_grad_() for it in (hidden, weight))
@@ -158,8 +159,8 @@ def head_loss(run):
 
         def our_loss():
             dweight.fill(0)
-            run.embla("head_loss", ctypes.byref(head), at(hidden), at(few), c_size(count),
-                      ctypes.byref(options), ctypes.byref(gradients), None, ctypes.byref(report))
+            run.embla("head_loss", ctypes.byref(head), ctypes.byref(batch), ctypes.byref(options),
+                      ctypes.byref(gradients), ctypes.byref(report))
 
         def their_loss():
             x.grad = w.grad = None

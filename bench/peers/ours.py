@@ -36,6 +36,7 @@ ScatterOptions = structure(("frozen", Frozen), ("shard", c_size), ("max_norm", c
                            ("threads", c_int), ("by_count", c_bool))
 LookupOptions = structure(("out_stride", c_size), ("threads", c_int), ("raw", c_bool),
                           ("out_dtype", c_int))
+TableLayout = structure(("dtype", c_int), ("rows", c_i64), ("dim", c_size))
 TableOptions = structure(("row_stride", c_size), ("scale", c_float), ("writable", c_bool),
                          ("token_rows", c_ptr), ("token_count", c_i64), ("by_row", c_bool))
 OptimOptions = structure(("kind", c_int), ("momentum", c_double), ("beta1", c_double),
@@ -47,6 +48,7 @@ Head = structure(("table", c_ptr), ("bias", c_ptr), ("rows", c_i64), ("scale", c
 LossOptions = structure(("smoothing", c_double), ("z_loss", c_double), ("weight", c_double),
                         ("ignore", ctypes.c_int32), ("has_ignore", c_bool), ("sum", c_bool),
                         ("compute", c_int), ("threads", c_int))
+LossBatch = structure(("hidden", c_ptr), ("targets", c_ptr), ("count", c_size), ("each", c_ptr))
 LossGradients = structure(("hidden", c_ptr), ("table", c_ptr), ("bias", c_ptr))
 LossReport = structure(("loss", c_double), ("z_loss", c_double), ("counted", c_i64),
                        ("ignored", c_i64), ("correct", c_i64))
@@ -92,8 +94,9 @@ class Library:
 
     def view(self, array, dtype=F32, dim=None):
         """A table whose rows are those of the array."""
-        return self.made("table_view", dtype, c_i64(len(array)), c_size(dim or array.shape[1]),
-                         at(array), c_size(array.nbytes), ctypes.byref(TableOptions(writable=True)))
+        layout = TableLayout(dtype=dtype, rows=len(array), dim=dim or array.shape[1])
+        return self.made("table_view", ctypes.byref(layout), at(array), c_size(array.nbytes),
+                         ctypes.byref(TableOptions(writable=True)))
 
 
 def clocks():

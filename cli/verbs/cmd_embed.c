@@ -46,7 +46,7 @@ static embla_status make_rows(const job *j, size_t at, size_t count, float *out)
 {
     const embla_embed_options options = {.scale = (float)j->vectors.asked.model.facts.scale,
                                          .threads = j->vectors.threads};
-    return embla_embed(j->vectors.asked.table, NULL, j->tokens + at, 1, count, &options, out);
+    return embla_embed(j->vectors.asked.table, j->tokens + at, 1, count, &options, out);
 }
 
 static embla_status make_positions(const job *j, size_t at, size_t count, float *out)
@@ -62,10 +62,11 @@ static embla_status make_positions(const job *j, size_t at, size_t count, float 
 
 static embla_status make_sum(const job *j, size_t at, size_t count, float *out)
 {
-    const embla_embed_options options = {.positions = j->positions ? j->positions + at : NULL,
+    const embla_embed_options options = {.position_table = j->learned,
+                                         .positions = j->positions ? j->positions + at : NULL,
                                          .scale = (float)j->vectors.asked.model.facts.scale,
                                          .threads = j->vectors.threads};
-    return embla_embed(j->vectors.asked.table, j->learned, j->tokens + at, 1, count, &options, out);
+    return embla_embed(j->vectors.asked.table, j->tokens + at, 1, count, &options, out);
 }
 
 /* Adds rows to what embla_sinusoid wrote, as a table of `count` positions. */
@@ -73,12 +74,14 @@ static embla_status add_rows(const job *j, const float *positions, size_t at, si
                              float *out)
 {
     embla_table *view = NULL;
-    const embla_embed_options options = {.scale = (float)j->vectors.asked.model.facts.scale,
-                                         .threads = j->vectors.threads};
-    embla_status status = embla_table_view(EMBLA_F32, (int64_t)count, dim_of(j), positions,
-                                           count * dim_of(j) * sizeof *positions, NULL, &view);
+    embla_embed_options options = {.scale = (float)j->vectors.asked.model.facts.scale,
+                                   .threads = j->vectors.threads};
+    embla_status status = embla_table_view(
+        &(embla_table_layout){.dtype = EMBLA_F32, .rows = (int64_t)count, .dim = dim_of(j)},
+        positions, count * dim_of(j) * sizeof *positions, NULL, &view);
+    options.position_table = view;
     if (status == EMBLA_OK)
-        status = embla_embed(j->vectors.asked.table, view, j->tokens + at, 1, count, &options, out);
+        status = embla_embed(j->vectors.asked.table, j->tokens + at, 1, count, &options, out);
     embla_table_free(view);
     return status;
 }

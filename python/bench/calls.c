@@ -30,8 +30,8 @@ double time_lookup(const float *data, int64_t rows, size_t dim, const int64_t *i
                    float *out, int rounds, int batch)
 {
     embla_table *table = NULL;
-    if (embla_table_view(EMBLA_F32, rows, dim, data, (size_t)rows * dim * sizeof(float), NULL,
-                         &table) != EMBLA_OK)
+    if (embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim}, data,
+                         (size_t)rows * dim * sizeof(float), NULL, &table) != EMBLA_OK)
         return -1;
     LEAST(rounds, batch, embla_lookup_rows(table, ids, count, NULL, out))
     embla_table_free(table);
@@ -43,8 +43,9 @@ double time_near(const float *data, int64_t rows, size_t dim, const float *queri
 {
     embla_table *table = NULL;
     embla_neighbour *found = calloc(count * k, sizeof *found);
-    if (!found || embla_table_view(EMBLA_F32, rows, dim, data, (size_t)rows * dim * sizeof(float),
-                                   NULL, &table) != EMBLA_OK)
+    if (!found ||
+        embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim}, data,
+                         (size_t)rows * dim * sizeof(float), NULL, &table) != EMBLA_OK)
         return -1;
     LEAST(rounds, 1, embla_near(table, queries, count, &(embla_near_options){.k = k}, found, NULL))
     embla_table_free(table);

@@ -95,8 +95,11 @@ static PyObject *full_loss(const loss_call *c)
         }
         memset(g.table, 0, (size_t)shape[0] * (size_t)shape[1] * sizeof(float));
     }
-    BIND_RUN(true, status = embla_head_loss(&c->head, c->hidden.values, c->targets, c->count,
-                                            &c->options, c->gradients ? &g : NULL, NULL, &report));
+    BIND_RUN(true, status = embla_head_loss(&c->head,
+                                            &(embla_loss_batch){.hidden = c->hidden.values,
+                                                                .targets = c->targets,
+                                                                .count = c->count},
+                                            &c->options, c->gradients ? &g : NULL, &report));
     if (status == EMBLA_OK)
         return c->gradients ? Py_BuildValue("dNN", report.loss, bind_array_result(hidden),
                                             bind_array_result(table))
@@ -145,9 +148,12 @@ static PyObject *sampled_loss(const loss_call *c)
         if (!room) bind_error(EMBLA_ERR_MEMORY, "no memory for the gradients of %zu rows", rows);
     }
     if (room) {
-        BIND_RUN(true, status = embla_sampled_loss(&c->head, c->hidden.values, c->targets, c->count,
+        BIND_RUN(true, status = embla_sampled_loss(&c->head,
+                                                   &(embla_loss_batch){.hidden = c->hidden.values,
+                                                                       .targets = c->targets,
+                                                                       .count = c->count},
                                                    &c->negatives, &c->options, hidden ? &g : NULL,
-                                                   NULL, &report));
+                                                   &report));
         if (status != EMBLA_OK)
             bind_fail(status);
         else if (hidden)

@@ -286,8 +286,9 @@ static PyObject *table_over(PyObject *type, BIND_ARGS)
     if (good) {
         options.row_stride = from.stride;
         options.writable = writable;
-        status = embla_table_view(from.dtype, from.rows, from.dim, from.data, from.bytes, &options,
-                                  &table);
+        status = embla_table_view(
+            &(embla_table_layout){.dtype = from.dtype, .rows = from.rows, .dim = from.dim},
+            from.data, from.bytes, &options, &table);
     }
     self->base.handle = table;
     bind_table_may_change((PyObject *)self);
@@ -398,9 +399,9 @@ static PyObject *table_lookup(PyObject *self, BIND_ARGS)
 
 /* ---- embed ---- */
 
-/* Tokens (T) or (B, T), with the positions table entered. */
-static PyObject *embed_ids(const embla_table *table, const embla_table *positions,
-                           const bind_ids *ids, const embla_embed_options *options)
+/* Tokens (T) or (B, T), with the position table entered. */
+static PyObject *embed_ids(const embla_table *table, const bind_ids *ids,
+                           const embla_embed_options *options)
 {
     void *data = NULL;
     size_t dim = embla_table_dim(table);
@@ -416,7 +417,7 @@ static PyObject *embed_ids(const embla_table *table, const embla_table *position
     embla_status status = EMBLA_OK;
     if (array)
         BIND_RUN(ids->count * dim > BIND_SMALL,
-                 status = embla_embed(table, positions, tokens, batch, length, options, data));
+                 status = embla_embed(table, tokens, batch, length, options, data));
     PyMem_Free(tokens);
     return bind_array_done(status, array);
 }
@@ -442,8 +443,8 @@ static PyObject *table_embed(PyObject *self, BIND_ARGS)
     if (positions && !bind_table_enter(positions, "positions")) return NULL;
     if (bind_enter(self, false)) {
         if (bind_ids_read(tokens, "tokens", &ids)) {
-            result = embed_ids(bind_table_of(self), positions ? bind_table_of(positions) : NULL,
-                               &ids, &options);
+            if (positions) options.position_table = bind_table_of(positions);
+            result = embed_ids(bind_table_of(self), &ids, &options);
             bind_ids_free(&ids);
         }
         bind_leave(self, false);

@@ -137,8 +137,9 @@ static embla_status set_up_rows(bench *b, int64_t *near)
         if (o->send)
             EMBLA_TRY(embla_table_new(o->dtype, b->table_rows, o->dim, NULL, &b->table));
         else
-            EMBLA_TRY(embla_table_view(o->dtype, b->table_rows, o->dim, b->window.parts[c->rank],
-                                       bytes, &writable, &b->table));
+            EMBLA_TRY(embla_table_view(
+                &(embla_table_layout){.dtype = o->dtype, .rows = b->table_rows, .dim = o->dim},
+                b->window.parts[c->rank], bytes, &writable, &b->table));
     }
     memset(embla_table_data(b->table), 0, bytes);
     return EMBLA_OK;

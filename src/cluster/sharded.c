@@ -146,8 +146,9 @@ static embla_status join_parts(embla_sharded *s, size_t bytes)
     }
     for (size_t b = 0; b < o->buckets; b++)
         s->near_of[b] = s->near_first[s->rank_of[b]] + s->local_of[b];
-    return embla_table_view(o->dtype, parts * s->part_rows, o->dim, base, (size_t)parts * bytes,
-                            NULL, &s->near);
+    return embla_table_view(
+        &(embla_table_layout){.dtype = o->dtype, .rows = parts * s->part_rows, .dim = o->dim}, base,
+        (size_t)parts * bytes, NULL, &s->near);
 }
 
 /* Tries to allocate the rows in memory that the host's ranks share. All ranks do, or none. */
@@ -184,9 +185,9 @@ static embla_status new_rows(embla_sharded *s)
         return embla_table_new(o->dtype, rows, o->dim, NULL, &s->table);
     }
     size_t row_bytes = embla_table_row_bytes(s->near);
-    return embla_table_view(o->dtype, rows, o->dim, s->window.parts[s->comm->rank],
-                            (size_t)rows * row_bytes, &(embla_table_options){.writable = true},
-                            &s->table);
+    return embla_table_view(&(embla_table_layout){.dtype = o->dtype, .rows = rows, .dim = o->dim},
+                            s->window.parts[s->comm->rank], (size_t)rows * row_bytes,
+                            &(embla_table_options){.writable = true}, &s->table);
 }
 
 embla_status embla_sharded_new(const embla_comm *comm, const embla_sharded_options *options,

@@ -69,17 +69,20 @@ typedef struct {
 
 /* ---- what all ranks must know ---- */
 
-static embla_status check(const embla_sharded *s, const float *hidden, const int32_t *targets,
-                          size_t count, const size_t *lengths, size_t shards,
+static embla_status check(const embla_sharded *s, const embla_sharded_loss_batch *batch,
                           const embla_sharded_loss_options *o)
 {
+    EMBLA_NEED_OF("embla_sharded_loss", "batch", batch);
+    EMBLA_TRY(embla_options_check(batch));
     EMBLA_TRY(embla_options_check(o));
+    const size_t count = batch->count;
+    const int32_t *targets = batch->targets;
     if (o && !isfinite(o->weight))
         return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", o->weight);
-    if (count > 0 && (!hidden || !targets))
+    if (count > 0 && (!batch->hidden || !targets))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but %s NULL", count,
-                          hidden ? "targets are" : "hidden is");
-    EMBLA_TRY(embla_sharded_check_lengths(lengths, shards, count, "tokens"));
+                          batch->hidden ? "targets are" : "hidden is");
+    EMBLA_TRY(embla_sharded_check_lengths(batch->lengths, batch->micro_batches, count, "tokens"));
     for (size_t i = 0; i < count; i++)
         if (targets[i] != EMBLA_TARGET_IGNORE && (targets[i] < 0 || targets[i] >= s->options.rows))
             return embla_fail(EMBLA_ERR_RANGE,
@@ -92,9 +95,10 @@ static embla_status check(const embla_sharded *s, const float *hidden, const int
 }
 
 /* The largest number of tokens and of shards of a rank, and the length of the longest shard. */
-static embla_status find_sizes(call *c, size_t count, const size_t *lengths, size_t shards)
+static embla_status find_sizes(call *c, const embla_sharded_loss_batch *batch)
 {
     const embla_comm *comm = c->s->comm;
+    const size_t count = batch->count, *lengths = batch->lengths, shards = batch->micro_batches;
     int64_t most[3] = {(int64_t)count, lengths ? (int64_t)shards : 1, lengths ? 0 : (int64_t)count};
     for (size_t i = 0; lengths && i < shards; i++)
         if ((int64_t)lengths[i] > most[2]) most[2] = (int64_t)lengths[i];
@@ -150,10 +154,12 @@ static embla_status make_room(call *c)
 
 /* Gets the shards, targets and hidden vectors of all ranks. Each rank sends as much as the one with
  * the most tokens. */
-static embla_status gather(call *c, const float *hidden, const int32_t *targets, size_t count,
-                           const size_t *lengths, size_t shards)
+static embla_status gather(call *c, const embla_sharded_loss_batch *batch)
 {
     const embla_comm *comm = c->s->comm;
+    const float *hidden = batch->hidden;
+    const int32_t *targets = batch->targets;
+    const size_t count = batch->count, *lengths = batch->lengths, shards = batch->micro_batches;
     size_t words = c->rank_shards + 1;
     embla_scratch *space = &c->s->sent;
     if (c->rank_tokens == 0) {
@@ -487,8 +493,7 @@ static embla_status run(call *c, float *gradient)
     return EMBLA_OK;
 }
 
-embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden, const int32_t *targets,
-                                size_t count, const size_t *lengths, size_t shards,
+embla_status embla_sharded_loss(embla_sharded *sharded, const embla_sharded_loss_batch *batch,
                                 const embla_sharded_loss_options *options, float *gradient,
                                 float *table, embla_loss_report *report)
 {
@@ -497,17 +502,16 @@ embla_status embla_sharded_loss(embla_sharded *sharded, const float *hidden, con
     EMBLA_TRY(embla_sharded_idle(s));
     static const embla_sharded_loss_options defaults;
     call c = {.s = s, .d = s->options.dim, .c = s->buckets * s->bucket_rows, .table = table};
-    EMBLA_TRY(embla_comm_agree(s->comm, check(s, hidden, targets, count, lengths, shards, options),
-                               "its loss cannot be computed"));
+    EMBLA_TRY(embla_comm_agree(s->comm, check(s, batch, options), "its loss cannot be computed"));
     if (!options) options = &defaults;
     c.fast = options->fast;
     c.threads = embla_threads_for(s->options.threads, c.c * c.d * sizeof(float));
     if ((size_t)c.threads > s->buckets) c.threads = (int)s->buckets;
-    EMBLA_TRY(find_sizes(&c, count, lengths, shards));
+    EMBLA_TRY(find_sizes(&c, batch));
     embla_status status = make_room(&c);
     if (status == EMBLA_OK) status = decode_rows(&c);
     EMBLA_TRY(embla_comm_agree(s->comm, status, "its loss cannot be computed"));
-    EMBLA_TRY(gather(&c, hidden, targets, count, lengths, shards));
+    EMBLA_TRY(gather(&c, batch));
     count_targets(&c, options->weight == 0.0 ? 1.0 : options->weight);
     if ((gradient || table) && !c.fast) EMBLA_TRY(find_room(&c));
     EMBLA_TRY(run(&c, gradient));

@@ -217,9 +217,14 @@ embla_status embla_team_tokens_loss(embla_team_tokens *x, embla_status ready,
     EMBLA_TRY(embla_comm_agree(x->comm, ready, "it cannot compute its hidden vectors"));
     for (size_t i = 0; learns && i < x->count; i++)
         memset(x->parts[i].gradient, 0, x->parts[i].numbers * sizeof(float));
-    return embla_sharded_loss(head->table.sharded, x->hidden, targets, cut->tokens, cut->lengths,
-                              cut->count, &options, learns ? x->hidden : NULL,
-                              learns ? head->gradient : NULL, report);
+    return embla_sharded_loss(head->table.sharded,
+                              &(embla_sharded_loss_batch){.hidden = x->hidden,
+                                                          .targets = targets,
+                                                          .count = cut->tokens,
+                                                          .lengths = cut->lengths,
+                                                          .micro_batches = cut->count},
+                              &options, learns ? x->hidden : NULL, learns ? head->gradient : NULL,
+                              report);
 }
 
 /* A frozen row has no gradient: it is no part of the norm. */

@@ -93,8 +93,13 @@ static double step(training *t, int64_t number)
         targets[i] = (int32_t)((rows[i] * 7 + 1) % ROWS);
     }
     must(embla_sharded_lookup(t->s, rows, t->count, t->vectors));
-    must(embla_sharded_loss(t->s, t->vectors, targets, t->count, t->lengths, t->shards, NULL,
-                            t->gradients, t->dense, &report));
+    must(embla_sharded_loss(t->s,
+                            &(embla_sharded_loss_batch){.hidden = t->vectors,
+                                                        .targets = targets,
+                                                        .count = t->count,
+                                                        .lengths = t->lengths,
+                                                        .micro_batches = t->shards},
+                            NULL, t->gradients, t->dense, &report));
     must(embla_sharded_sum(
         t->s,
         &(embla_sharded_batch){

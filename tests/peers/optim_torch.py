@@ -42,6 +42,11 @@ class Options(ctypes.Structure):
                 ("reserved", ctypes.c_uint64 * 4)]
 
 
+class Layout(ctypes.Structure):
+    _fields_ = [("dtype", ctypes.c_int), ("rows", ctypes.c_int64), ("dim", ctypes.c_size_t),
+                ("reserved", ctypes.c_uint64 * 4)]
+
+
 class ViewOptions(ctypes.Structure):
     _fields_ = [("row_stride", ctypes.c_size_t), ("scale", ctypes.c_float),
                 ("writable", ctypes.c_bool), ("token_rows", ctypes.c_void_p),
@@ -72,10 +77,9 @@ class Ours:
     def __init__(self, library, weights, options):
         self.library, self.weights = library, weights
         self.table, self.optim = ctypes.c_void_p(), ctypes.c_void_p()
-        view = ViewOptions(writable=True)
-        self.call("embla_table_view", F32, ctypes.c_int64(ROWS), ctypes.c_size_t(DIM),
-                  pointer(weights), ctypes.c_size_t(weights.nbytes), ctypes.byref(view),
-                  ctypes.byref(self.table))
+        view, layout = ViewOptions(writable=True), Layout(dtype=F32, rows=ROWS, dim=DIM)
+        self.call("embla_table_view", ctypes.byref(layout), pointer(weights),
+                  ctypes.c_size_t(weights.nbytes), ctypes.byref(view), ctypes.byref(self.table))
         self.call("embla_optim_new", self.table, ctypes.byref(Options(**options)),
                   ctypes.byref(self.optim))
 

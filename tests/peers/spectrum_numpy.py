@@ -78,6 +78,11 @@ def check_values(embla, path, array, name):
             assert abs(ours[key] - value) <= near, (name, key, ours[key], value)
 
 
+class Layout(ctypes.Structure):
+    _fields_ = [("dtype", ctypes.c_int), ("rows", ctypes.c_int64), ("dim", ctypes.c_size_t),
+                ("reserved", ctypes.c_uint64 * 4)]
+
+
 class Report(ctypes.Structure):
     _fields_ = [("rows", ctypes.c_int64), ("nonfinite", ctypes.c_int64),
                 ("share", ctypes.c_double * 2), ("reserved", ctypes.c_uint64 * 4)]
@@ -100,8 +105,8 @@ def plane(lab, array):
     array = numpy.ascontiguousarray(array, dtype="<f4")
     table, report = ctypes.c_void_p(), Report()
     xy = numpy.empty((len(array), 2), dtype="<f4")
-    status = lab.embla_table_view(1, ctypes.c_int64(len(array)), ctypes.c_size_t(array.shape[1]),
-                                  array.ctypes.data_as(ctypes.c_void_p),
+    layout = Layout(dtype=1, rows=len(array), dim=array.shape[1])
+    status = lab.embla_table_view(ctypes.byref(layout), array.ctypes.data_as(ctypes.c_void_p),
                                   ctypes.c_size_t(array.nbytes), None, ctypes.byref(table))
     assert status == 0, lab.embla_error()
     status = lab.embla_plane(table, None, xy.ctypes.data_as(ctypes.c_void_p), ctypes.byref(report))

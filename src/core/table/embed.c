@@ -9,30 +9,29 @@
 #include "lookup/lookup.h"
 #include "table/table.h"
 
-embla_status embla_embed(const embla_table *tokens_table, const embla_table *positions_table,
-                         const int32_t *tokens, size_t batch, size_t length,
-                         const embla_embed_options *options, void *out)
+embla_status embla_embed(const embla_table *table, const int32_t *tokens, size_t batch,
+                         size_t length, const embla_embed_options *options, void *out)
 {
     EMBLA_TRY(embla_options_check(options));
     const embla_embed_options defaults = {0};
     uint64_t count;
     if (!options) options = &defaults;
-    if (!tokens_table) return embla_fail(EMBLA_ERR_ARGUMENT, "the token table is NULL");
-    if (!positions_table && (options->positions || options->first_position != 0))
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the token table is NULL");
+    if (!options->position_table && (options->positions || options->first_position != 0))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "positions are given, but the position table is NULL");
     if (!embla_mul_ok(batch, length, &count) || count > SIZE_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
                           batch, length);
     float scale = options->scale == 0.0f ? 1.0f : options->scale;
-    if (options->sqrt_dim) scale *= (float)sqrt((double)tokens_table->dim);
-    const embla_row_source source = embla_table_source(tokens_table);
+    if (options->sqrt_dim) scale *= (float)sqrt((double)table->dim);
+    const embla_row_source source = embla_table_source(table);
     embla_lookup_call call = {
         .source = &source,
         .tokens = tokens,
         .count = (size_t)count,
-        .token_rows = tokens_table->token_rows,
-        .token_count = tokens_table->token_count,
+        .token_rows = table->token_rows,
+        .token_count = table->token_count,
         .position_rows = options->positions,
         .first_position = options->first_position,
         .length = length,
@@ -42,8 +41,8 @@ embla_status embla_embed(const embla_table *tokens_table, const embla_table *pos
         .out = out,
         .threads = options->threads,
     };
-    if (!positions_table) return embla_lookup_perform(&call);
-    const embla_row_source positions = embla_table_source(positions_table);
+    if (!options->position_table) return embla_lookup_perform(&call);
+    const embla_row_source positions = embla_table_source(options->position_table);
     call.positions = &positions;
     return embla_lookup_perform(&call);
 }

@@ -81,20 +81,21 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
     return status;
 }
 
-embla_status embla_table_view(embla_dtype dtype, int64_t rows, size_t dim, const void *data,
-                              size_t data_bytes, const embla_table_options *options,
-                              embla_table **out)
+embla_status embla_table_view(const embla_table_layout *layout, const void *data, size_t data_bytes,
+                              const embla_table_options *options, embla_table **out)
 {
+    EMBLA_TRY(embla_options_check(layout));
     EMBLA_TRY(embla_options_check(options));
     embla_table made = {0};
     size_t bytes;
-    if (!out || !data)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_view: %s is NULL", out ? "data" : "out");
-    EMBLA_TRY(set_shape(dtype, rows, dim, options, &made, &bytes));
+    EMBLA_NEED(out);
+    EMBLA_NEED(layout);
+    EMBLA_NEED(data);
+    EMBLA_TRY(set_shape(layout->dtype, layout->rows, layout->dim, options, &made, &bytes));
     if (bytes > data_bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "%" PRId64 " x %zu %s needs %zu bytes, but data_bytes is %zu", rows, dim,
-                          made.info->name, bytes, data_bytes);
+                          "%" PRId64 " x %zu %s needs %zu bytes, but data_bytes is %zu",
+                          layout->rows, layout->dim, made.info->name, bytes, data_bytes);
     made.data = data;
     if (options && options->writable) made.writable = (char *)(uintptr_t)data;
     return make_handle(&made, options, out);

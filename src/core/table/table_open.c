@@ -47,8 +47,9 @@ static embla_status open_view(const embla_checkpoint *cp, const embla_entry *ent
 {
     embla_map *map = cp->shards[entry->file].map;
     EMBLA_TRY(embla_map_check(map));
-    EMBLA_TRY(embla_table_view(entry->element->dtype, rows, dim, map->bytes + entry->offset,
-                               (size_t)entry->bytes, options, out));
+    EMBLA_TRY(embla_table_view(
+        &(embla_table_layout){.dtype = entry->element->dtype, .rows = rows, .dim = dim},
+        map->bytes + entry->offset, (size_t)entry->bytes, options, out));
     (*out)->map = embla_map_hold(map);
     return EMBLA_OK;
 }

@@ -585,13 +585,14 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     return EMBLA_OK;
 }
 
-embla_status embla_head_loss(const embla_head *head, const float *hidden, const int32_t *targets,
-                             size_t count, const embla_loss_options *options,
-                             const embla_loss_gradients *gradients, float *each,
-                             embla_loss_report *report)
+embla_status embla_head_loss(const embla_head *head, const embla_loss_batch *batch,
+                             const embla_loss_options *options,
+                             const embla_loss_gradients *gradients, embla_loss_report *report)
 {
+    EMBLA_TRY(embla_options_check(batch));
     EMBLA_TRY(embla_options_check(options));
     EMBLA_TRY(embla_options_check(gradients));
-    return embla_loss_run(head, hidden, targets, count, options, gradients, each, report, NULL,
-                          NULL);
+    EMBLA_NEED(batch);
+    return embla_loss_run(head, batch->hidden, batch->targets, batch->count, options, gradients,
+                          batch->each, report, NULL, NULL);
 }

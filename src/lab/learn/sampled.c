@@ -442,16 +442,18 @@ static embla_status check(const call *c, const embla_sampled_gradients *gradient
     return EMBLA_OK;
 }
 
-embla_status embla_sampled_loss(const embla_head *head, const float *hidden, const int32_t *targets,
-                                size_t count, const embla_negatives *negatives,
-                                const embla_loss_options *options,
-                                embla_sampled_gradients *gradients, float *each,
-                                embla_loss_report *report)
+embla_status embla_sampled_loss(const embla_head *head, const embla_loss_batch *batch,
+                                const embla_negatives *negatives, const embla_loss_options *options,
+                                embla_sampled_gradients *gradients, embla_loss_report *report)
 {
+    EMBLA_TRY(embla_options_check(batch));
     EMBLA_TRY(embla_options_check(negatives));
     EMBLA_TRY(embla_options_check(options));
     EMBLA_TRY(embla_options_check(gradients));
-    call c = {.hidden = hidden, .targets = targets, .negatives = negatives, .count = count};
+    EMBLA_NEED(batch);
+    const size_t count = batch->count;
+    call c = {
+        .hidden = batch->hidden, .targets = batch->targets, .negatives = negatives, .count = count};
     void *memory = NULL;
     size_t bytes = 0;
     EMBLA_TRY(embla_head_check(head, &c.head));
@@ -462,13 +464,14 @@ embla_status embla_sampled_loss(const embla_head *head, const float *hidden, con
     c.hidden_gradient = gradients ? gradients->hidden : NULL;
     c.table_gradient = gradients && gradients->table;
     EMBLA_TRY(allocate_lists(&c, &bytes, &memory));
-    embla_status status = check_targets(targets, count, c.head.rows, &c.options, c.at, &c.counted);
+    embla_status status =
+        check_targets(c.targets, count, c.head.rows, &c.options, c.at, &c.counted);
     if (status == EMBLA_OK && c.counted > 0) status = run_counted(&c, gradients);
     if (status == EMBLA_OK) status = embla_table_check_file(c.head.table);
     if (status == EMBLA_OK) {
         if (c.hidden_gradient) zero_ignored(&c);
         if (gradients && (!c.table_gradient || c.counted == 0)) gradients->touched = 0;
-        write_report(&c.options, c.losses, c.right, c.at, c.counted, count, each, report);
+        write_report(&c.options, c.losses, c.right, c.at, c.counted, count, batch->each, report);
     }
     embla_mem_free(memory, bytes);
     return status;

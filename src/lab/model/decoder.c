@@ -185,9 +185,9 @@ static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, con
                                size_t first, size_t n)
 {
     const embla_gpt *gpt = d->gpt;
-    embla_embed_options embed = {.threads = way->threads};
+    embla_embed_options embed = {.position_table = gpt->positions, .threads = way->threads};
     if (gpt->positions) embed.first_position = (int64_t)first;
-    EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, tokens, 1, n, &embed, d->x));
+    EMBLA_TRY(embla_embed(gpt->tokens, tokens, 1, n, &embed, d->x));
     if (gpt->shape.norm_first) {
         EMBLA_TRY(norm(d, way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_GAIN),
                        embla_gpt_weight(gpt, EMBLA_GPT_NORM_FIRST_BIAS), d->x, n, d->normed));

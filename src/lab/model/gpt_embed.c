@@ -48,14 +48,15 @@ embla_status embla_gpt_embed_forward(const embla_gpt_pass *p)
 {
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
-    const embla_embed_options options = {.threads = p->way.threads};
+    const embla_embed_options options = {.position_table = gpt->positions,
+                                         .threads = p->way.threads};
     int threads = embla_threads_for(p->way.threads, embla_pass_bytes(p));
     if (gpt->precision == EMBLA_GPT_F64)
         embed_wide(p, (double *)(void *)embla_pass_array(p, at->embedded));
     else if (p->rows)
         EMBLA_TRY(embla_share(threads, p->n, 0, embed_rows, p));
     else
-        EMBLA_TRY(embla_embed(gpt->tokens, gpt->positions, p->tokens, p->batch, p->length, &options,
+        EMBLA_TRY(embla_embed(gpt->tokens, p->tokens, p->batch, p->length, &options,
                               embla_pass_array(p, at->embedded)));
     if (!p->shape->norm_first) return EMBLA_OK;
     return embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon,

@@ -346,7 +346,8 @@ static embla_status view_tensor(const void *values, int64_t rows, size_t dim, em
 {
     const embla_table_options options = {.writable = true};
     size_t bytes = (size_t)rows * dim * sizeof(float);
-    return embla_table_view(EMBLA_F32, rows, dim, values, bytes, &options, out);
+    return embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = rows, .dim = dim},
+                            values, bytes, &options, out);
 }
 
 static embla_status view_tables(embla_gpt *gpt)

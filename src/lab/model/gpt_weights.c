@@ -68,8 +68,9 @@ static embla_status fill_random(embla_gpt *gpt, const embla_gpt_part *part, uint
         fill_wide(part, seed, spread, values);
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_table_view(EMBLA_F32, part->rows, part->dim, values,
-                               (size_t)part->rows * part->dim * sizeof(float), &writable, &table));
+    EMBLA_TRY(embla_table_view(
+        &(embla_table_layout){.dtype = EMBLA_F32, .rows = part->rows, .dim = part->dim}, values,
+        (size_t)part->rows * part->dim * sizeof(float), &writable, &table));
     embla_status status = embla_table_init(table, &init);
     embla_table_free(table);
     return status;

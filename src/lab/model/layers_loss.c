@@ -32,11 +32,13 @@ static embla_status by_head(const embla_layer_way *way, const float *hidden, con
     const uint16_t *rounded = embla_layer_rounded(way, table);
     size_t numbers = (size_t)vocab * dim;
     if (rounded)
-        EMBLA_TRY(embla_table_view(EMBLA_BF16, vocab, dim, rounded, numbers * sizeof *rounded, NULL,
-                                   &view));
+        EMBLA_TRY(
+            embla_table_view(&(embla_table_layout){.dtype = EMBLA_BF16, .rows = vocab, .dim = dim},
+                             rounded, numbers * sizeof *rounded, NULL, &view));
     else
         EMBLA_TRY(
-            embla_table_view(EMBLA_F32, vocab, dim, table, numbers * sizeof *table, NULL, &view));
+            embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = vocab, .dim = dim},
+                             table, numbers * sizeof *table, NULL, &view));
     embla_status status = embla_loss_run(&(embla_head){.table = view}, hidden, targets, n, &options,
                                          &gradients, NULL, report, NULL, way->scratch);
     embla_table_free(view);
@@ -60,8 +62,8 @@ embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *h
         .weight = weight, .compute = way->compute, .threads = way->threads};
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_MEMORY, "%zu rows of gradients do not fit in memory", n);
-    EMBLA_TRY(embla_table_view(EMBLA_F32, vocab, dim, table, (size_t)vocab * dim * sizeof(float),
-                               NULL, &view));
+    EMBLA_TRY(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = vocab, .dim = dim},
+                               table, (size_t)vocab * dim * sizeof(float), NULL, &view));
     embla_status status =
         embla_scratch_begin(way->scratch, layout.bytes, "gradients of drawn rows", &use);
     if (status != EMBLA_OK) {
@@ -71,8 +73,10 @@ embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *h
     embla_sampled_gradients g = {.hidden = dhidden,
                                  .rows = (int64_t *)(void *)((char *)use.memory + rows),
                                  .table = (float *)(void *)((char *)use.memory + values)};
-    status = embla_sampled_loss(&(embla_head){.table = view}, hidden, targets, n, negatives,
-                                &options, &g, NULL, report);
+    status =
+        embla_sampled_loss(&(embla_head){.table = view},
+                           &(embla_loss_batch){.hidden = hidden, .targets = targets, .count = n},
+                           negatives, &options, &g, report);
     for (size_t i = 0; status == EMBLA_OK && i < g.touched; i++)
         for (size_t c = 0; c < dim; c++)
             dtable[(size_t)g.rows[i] * dim + c] += g.table[i * dim + c];

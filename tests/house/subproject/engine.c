@@ -11,7 +11,8 @@ int main(void)
     const int32_t token = 2;
     float out[2];
     embla_table *table;
-    if (embla_table_view(EMBLA_F32, 3, 2, values, sizeof values, NULL, &table) ||
+    if (embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 2}, values,
+                         sizeof values, NULL, &table) ||
         embla_lookup(table, &token, 1, NULL, out)) {
         fprintf(stderr, "%s\n", embla_error());
         return 1;

@@ -19,7 +19,8 @@ int main(void)
     embla_cost cost;
     embla_gpt_preset preset;
     const embla_cost_model model = {.rows = 3, .dim = 4};
-    if (embla_table_view(EMBLA_F32, 5, 2, values, sizeof values, NULL, &table) ||
+    if (embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 5, .dim = 2}, values,
+                         sizeof values, NULL, &table) ||
         embla_lookup(table, tokens, 3, NULL, out) || embla_cost_compute(&model, &cost) ||
         embla_gpt_preset_find("microgpt", &preset)) {
         fprintf(stderr, "%s\n", embla_error());

@@ -18,15 +18,18 @@ int main()
     const std::vector<int32_t> tokens = {2, 3, 0};
     std::vector<float> out(3 * 2);
     embla_table_options options = {0};
+    embla_table_layout layout = {};
     embla_lookup_options lookup = {0};
     embla_table *table = nullptr;
     embla_cost_model model = {0};
     embla_cost cost;
     embla_gpt_preset preset;
+    layout.dtype = EMBLA_F32;
+    layout.rows = 5;
+    layout.dim = 2;
     model.rows = 3;
     model.dim = 4;
-    if (embla_table_view(EMBLA_F32, 5, 2, values.data(), values.size() * sizeof(float), &options,
-                         &table) ||
+    if (embla_table_view(&layout, values.data(), values.size() * sizeof(float), &options, &table) ||
         embla_lookup(table, tokens.data(), tokens.size(), &lookup, out.data()) ||
         embla_cost_compute(&model, &cost) || embla_gpt_preset_find("microgpt", &preset)) {
         std::fprintf(stderr, "%s\n", embla_error());
