@@ -46,7 +46,7 @@ typedef struct {
     size_t *lengths, count;
     char *table; /* of the limit */
     embla_tokenizer *tokenizer;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     embla_encoder *encoder;
     float *rows, *out;
     int32_t *tokens; /* of all lines, those of line i from starts[i] on */
@@ -64,7 +64,7 @@ static void tokenize_lines(void *context, size_t step)
     const embla_tokenize_options options = {.threads = s->threads};
     (void)step;
     const embla_texts texts = {.texts = s->lines, .lengths = s->lengths, .count = s->count};
-    if (embla_tokenize_batch(s->encoding, &texts, &options) != EMBLA_OK) s->failed = true;
+    if (embla_tokenize_batch(s->tokenized, &texts, &options) != EMBLA_OK) s->failed = true;
 }
 
 static uint64_t hash_words(const char *table, const char *text, size_t length)
@@ -104,7 +104,7 @@ static void find_words(void *context, size_t step)
 static void tokenize_first(state *s, size_t bytes)
 {
     size_t length = bytes < s->longest.count ? bytes : s->longest.count;
-    if (embla_tokenize(s->encoding, s->longest.bytes, length, NULL) != EMBLA_OK) s->failed = true;
+    if (embla_tokenize(s->tokenized, s->longest.bytes, length, NULL) != EMBLA_OK) s->failed = true;
 }
 
 static void tokenize_long(void *context, size_t step)
@@ -126,8 +126,8 @@ static void decode_lines(void *context, size_t step)
     size_t length = 0;
     (void)step;
     for (size_t i = 0; i < s->count; i++)
-        if (embla_detokenize(s->encoding, s->tokens + s->starts[i], s->starts[i + 1] - s->starts[i],
-                             true, &text, &length) != EMBLA_OK)
+        if (embla_detokenize(s->tokenized, s->tokens + s->starts[i],
+                             s->starts[i + 1] - s->starts[i], true, &text, &length) != EMBLA_OK)
             s->failed = true;
 }
 
@@ -231,7 +231,7 @@ static bool open_kind(state *s, int kind)
     if (s->json.failed) return complain(s, "a tokenizer", "no memory");
     if (embla_tokenizer_open_bytes(s->json.bytes, s->json.count, kinds[kind], &s->tokenizer) !=
             EMBLA_OK ||
-        embla_tokenized_new(s->tokenizer, &s->encoding) != EMBLA_OK)
+        embla_tokenized_new(s->tokenizer, &s->tokenized) != EMBLA_OK)
         return complain(s, kinds[kind], embla_error());
     return true;
 }
@@ -242,12 +242,12 @@ static bool keep_tokens(state *s)
     s->threads = 1;
     tokenize_lines(s, 0);
     if (s->failed) return complain(s, "tokens", embla_error());
-    s->token_count = embla_tokenized_count(s->encoding);
+    s->token_count = embla_tokenized_count(s->tokenized);
     s->tokens = malloc(s->token_count * sizeof *s->tokens + 1);
     s->starts = malloc((s->count + 1) * sizeof *s->starts);
     if (!s->tokens || !s->starts) return complain(s, "tokens", "no memory");
-    memcpy(s->tokens, embla_tokenized_tokens(s->encoding), s->token_count * sizeof *s->tokens);
-    memcpy(s->starts, embla_tokenized_starts(s->encoding), (s->count + 1) * sizeof *s->starts);
+    memcpy(s->tokens, embla_tokenized_tokens(s->tokenized), s->token_count * sizeof *s->tokens);
+    memcpy(s->starts, embla_tokenized_starts(s->tokenized), (s->count + 1) * sizeof *s->starts);
     return true;
 }
 
@@ -301,7 +301,7 @@ static bool open_model(state *s)
 /* Frees what belongs to one kind. */
 static void close_kind(state *s)
 {
-    embla_tokenized_free(s->encoding);
+    embla_tokenized_free(s->tokenized);
     embla_encoder_free(s->encoder);
     embla_tokenizer_free(s->tokenizer);
     bench_string_free(&s->json);
@@ -310,7 +310,7 @@ static void close_kind(state *s)
     free(s->starts);
     free(s->rows);
     free(s->out);
-    s->encoding = NULL;
+    s->tokenized = NULL;
     s->encoder = NULL;
     s->tokenizer = NULL;
     s->tokens = NULL;

@@ -26,7 +26,7 @@ static void put_words(scratch *s, const char *const *words, size_t count)
 typedef struct {
     scratch s;
     embla_encoder *encoder;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
 } opened;
 
 static opened open_words(const char *const *words, size_t count)
@@ -35,13 +35,13 @@ static opened open_words(const char *const *words, size_t count)
     scratch_new(&o.s);
     put_words(&o.s, words, count);
     assert_ok(embla_encoder_open(scratch_path(&o.s, "words.txt"), NULL, &o.encoder));
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.tokenized));
     return o;
 }
 
 static void shut(opened *o)
 {
-    embla_tokenized_free(o->encoding);
+    embla_tokenized_free(o->tokenized);
     embla_encoder_free(o->encoder);
     scratch_free(&o->s);
 }
@@ -51,10 +51,10 @@ static const char *cut(opened *o, const char *text)
 {
     static char out[512];
     size_t used = 0;
-    assert_ok(embla_tokenize(o->encoding, text, strlen(text), NULL));
-    const int32_t *tokens = embla_tokenized_tokens(o->encoding);
+    assert_ok(embla_tokenize(o->tokenized, text, strlen(text), NULL));
+    const int32_t *tokens = embla_tokenized_tokens(o->tokenized);
     out[0] = '\0';
-    for (size_t i = 0; i < embla_tokenized_count(o->encoding); i++) {
+    for (size_t i = 0; i < embla_tokenized_count(o->tokenized); i++) {
         const char *word =
             embla_tokenizer_text(embla_encoder_tokenizer(o->encoder), tokens[i], NULL);
         used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", i > 0 ? "|" : "",
@@ -178,7 +178,7 @@ static void fasttext_words_are_means_of_their_row_and_their_n_grams(void **state
     (void)state;
     put_fasttext(&o.s);
     assert_ok(embla_encoder_open(scratch_path(&o.s, "model.bin"), NULL, &o.encoder));
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(o.encoder), &o.tokenized));
     assert_ok(embla_encoder_describe(o.encoder, &info));
     assert_true(info.subwords && info.counts);
     assert_int_equal(o.encoder->counts[0], 9);

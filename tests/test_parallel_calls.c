@@ -132,14 +132,14 @@ static size_t run_encoder(int threads, void *out)
 
 static size_t run_tokenizer(int threads, void *out)
 {
-    embla_tokenized *encoding = NULL;
+    embla_tokenized *tokenized = NULL;
     const embla_tokenize_options options = {.threads = threads};
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &tokenized));
     const embla_texts all = {.texts = texts, .lengths = lengths, .count = TEXTS};
-    assert_ok(embla_tokenize_batch(encoding, &all, &options));
-    size_t bytes = embla_tokenized_count(encoding) * sizeof(int32_t);
-    memcpy(out, embla_tokenized_tokens(encoding), bytes);
-    embla_tokenized_free(encoding);
+    assert_ok(embla_tokenize_batch(tokenized, &all, &options));
+    size_t bytes = embla_tokenized_count(tokenized) * sizeof(int32_t);
+    memcpy(out, embla_tokenized_tokens(tokenized), bytes);
+    embla_tokenized_free(tokenized);
     return bytes;
 }
 
@@ -230,7 +230,7 @@ static void progress_comes_from_the_calling_thread(void **state)
     static size_t large_lengths[TEXTS];
     enum { FEW = 64 };
     watcher w = {.caller = pthread_self()};
-    embla_tokenized *encoding = NULL;
+    embla_tokenized *tokenized = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof many; i++) many[i] = i % 2 ? ' ' : (char)('a' + i * 5 % WORDS);
     for (size_t i = 0; i < TEXTS; i++) {
@@ -238,19 +238,19 @@ static void progress_comes_from_the_calling_thread(void **state)
         large_lengths[i] = 200000;
     }
     const embla_tokenize_options options = {.threads = 4, .progress = stop_at_once, .context = &w};
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(encoder), &tokenized));
     embla_texts all = {.texts = large, .lengths = large_lengths, .count = TEXTS};
-    assert_status(embla_tokenize_batch(encoding, &all, &options), EMBLA_ERR_STOPPED);
+    assert_status(embla_tokenize_batch(tokenized, &all, &options), EMBLA_ERR_STOPPED);
     assert_int_equal(atomic_load(&w.told), 1);
     assert_int_equal(atomic_load(&w.elsewhere), 0);
 
     host elsewhere = plain_host(-1);
     assert_ok(embla_set_parallel(run_on_host, &elsewhere, 4));
     all.count = FEW;
-    assert_ok(embla_tokenize_batch(encoding, &all, &options));
+    assert_ok(embla_tokenize_batch(tokenized, &all, &options));
     assert_int_equal(atomic_load(&w.told), 1);
     assert_ok(embla_set_parallel(NULL, NULL, 0));
-    embla_tokenized_free(encoding);
+    embla_tokenized_free(tokenized);
 }
 
 /* ---- one encoder ---- */

@@ -217,21 +217,21 @@ static void texts_refuse_them(void **state)
     static const char words[] = "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"a\","
                                 "\"vocab\":{\"a\":0}}}";
     embla_tokenizer *tokenizer = NULL;
-    embla_tokenized *encoding = NULL;
+    embla_tokenized *tokenized = NULL;
     embla_encoder *encoder = NULL;
     const char *const texts[1] = {"a"};
     const size_t lengths[1] = {1};
     const embla_texts one = {.texts = texts, .lengths = lengths, .count = 1};
     (void)state;
     assert_ok(embla_tokenizer_open_bytes(words, sizeof words - 1, "words", &tokenizer));
-    assert_ok(embla_tokenized_new(tokenizer, &encoding));
-    REFUSED(embla_tokenize_options, embla_tokenize(encoding, "a", 1, &options));
-    REFUSED(embla_tokenize_options, embla_tokenize_pair(encoding, "a", 1, "a", 1, &options));
-    REFUSED(embla_tokenize_options, embla_tokenize_batch(encoding, &one, &options));
-    REFUSED(embla_texts, embla_tokenize_batch(encoding, &options, NULL));
+    assert_ok(embla_tokenized_new(tokenizer, &tokenized));
+    REFUSED(embla_tokenize_options, embla_tokenize(tokenized, "a", 1, &options));
+    REFUSED(embla_tokenize_options, embla_tokenize_pair(tokenized, "a", 1, "a", 1, &options));
+    REFUSED(embla_tokenize_options, embla_tokenize_batch(tokenized, &one, &options));
+    REFUSED(embla_texts, embla_tokenize_batch(tokenized, &options, NULL));
     REFUSED(embla_encoder_options, embla_encoder_open("none", &options, &encoder));
     assert_null(encoder);
-    embla_tokenized_free(encoding);
+    embla_tokenized_free(tokenized);
     embla_tokenizer_free(tokenizer);
 }
 

@@ -70,7 +70,7 @@ typedef struct {
     scratch s;
     embla_table *table;
     embla_encoder *encoder;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     embla_index *index;
     float *numbers; /* queries, or vectors of texts */
     const char **texts;
@@ -111,7 +111,7 @@ static int begin(void **state)
     scratch_new(&p->s);
     put_files(p);
     assert_ok(embla_encoder_open(scratch_path(&p->s, "words.vec"), NULL, &p->encoder));
-    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(p->encoder), &p->encoding));
+    assert_ok(embla_tokenized_new(embla_encoder_tokenizer(p->encoder), &p->tokenized));
     assert_ok(embla_index_new(p->encoder, scratch_path(&p->s, "corpus.txt"), NULL, &p->index));
     p->table = check_table(EMBLA_F32, ROWS, DIM, 1);
     *state = p;
@@ -148,7 +148,7 @@ static int end(void **state)
     place *p = *state;
     embla_table_free(p->table);
     embla_index_free(p->index);
-    embla_tokenized_free(p->encoding);
+    embla_tokenized_free(p->tokenized);
     embla_encoder_free(p->encoder);
     scratch_free(&p->s);
     free(p);
@@ -172,14 +172,14 @@ static embla_status near_scans(place *p, size_t count, int threads, seen *s)
 static embla_status one_text(place *p, size_t count, int threads, seen *s)
 {
     const embla_tokenize_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_tokenize(p->encoding, p->text, count * (sizeof sentence - 1), &o);
+    return embla_tokenize(p->tokenized, p->text, count * (sizeof sentence - 1), &o);
 }
 
 static embla_status batch(place *p, size_t count, int threads, seen *s)
 {
     const embla_texts some = {.texts = p->texts, .lengths = p->lengths, .count = count};
     const embla_tokenize_options o = {.threads = threads, .progress = see, .context = s};
-    return embla_tokenize_batch(p->encoding, &some, &o);
+    return embla_tokenize_batch(p->tokenized, &some, &o);
 }
 
 static embla_status vectors(place *p, size_t count, int threads, seen *s)
@@ -227,7 +227,7 @@ static void test_a_call_stops(void **state)
                 assert_non_null(strstr(embla_error(), "stopped by the caller: "));
             }
     place *p = *state;
-    assert_int_equal(embla_tokenized_count(p->encoding), 0); /* no partial tokens */
+    assert_int_equal(embla_tokenized_count(p->tokenized), 0); /* no partial tokens */
 }
 
 static void test_a_call_that_goes_on_ends_well(void **state)

@@ -72,20 +72,20 @@ static const char unigram[] =
 
 typedef struct {
     embla_tokenizer *tokenizer;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
 } opened;
 
 static opened open_text(const char *json)
 {
     opened o = {0};
     assert_ok(embla_tokenizer_open_bytes(json, strlen(json), "test", &o.tokenizer));
-    assert_ok(embla_tokenized_new(o.tokenizer, &o.encoding));
+    assert_ok(embla_tokenized_new(o.tokenizer, &o.tokenized));
     return o;
 }
 
 static void close_opened(opened *o)
 {
-    embla_tokenized_free(o->encoding);
+    embla_tokenized_free(o->tokenized);
     embla_tokenizer_free(o->tokenizer);
 }
 
@@ -98,15 +98,15 @@ static void assert_tokens(const embla_tokenized *e, const int32_t *wanted, size_
 #define assert_encodes(o, text, options, ...)                                                      \
     do {                                                                                           \
         const int32_t wanted_tokens[] = {__VA_ARGS__};                                             \
-        assert_ok(embla_tokenize((o).encoding, text, strlen(text), options));                      \
-        assert_tokens((o).encoding, wanted_tokens, COUNT_OF(wanted_tokens));                       \
+        assert_ok(embla_tokenize((o).tokenized, text, strlen(text), options));                     \
+        assert_tokens((o).tokenized, wanted_tokens, COUNT_OF(wanted_tokens));                      \
     } while (0)
 
 static void assert_decodes(const opened *o, const int32_t *tokens, size_t count, const char *wanted)
 {
     const char *text = NULL;
     size_t length = 0;
-    assert_ok(embla_detokenize(o->encoding, tokens, count, true, &text, &length));
+    assert_ok(embla_detokenize(o->tokenized, tokens, count, true, &text, &length));
     assert_string_equal(text, wanted);
     assert_int_equal(length, strlen(wanted));
 }
@@ -151,10 +151,10 @@ static void long_words_are_merged_as_short_ones_are(void **state)
     opened o = open_text(bytes_bpe);
     for (size_t i = 0; i < 300; i++) text[i] = "abc"[i % 3];
     text[300] = '\0';
-    assert_ok(embla_tokenize(o.encoding, text, 300, NULL));
-    assert_int_equal(embla_tokenized_count(o.encoding), 200);
+    assert_ok(embla_tokenize(o.tokenized, text, 300, NULL));
+    assert_int_equal(embla_tokenized_count(o.tokenized), 200);
     for (size_t i = 0; i < 200; i++)
-        assert_int_equal(embla_tokenized_tokens(o.encoding)[i], i % 2 ? 9 : 0);
+        assert_int_equal(embla_tokenized_tokens(o.tokenized)[i], i % 2 ? 9 : 0);
     close_opened(&o);
 }
 
@@ -189,7 +189,7 @@ static void special_tokens_are_added_and_marked(void **state)
     opened o = open_text(bert);
     const embla_tokenize_options add = {.add_special = true}, plain = {.plain = true};
     assert_encodes(o, "a!", &add, 1, 9, 8, 2);
-    const uint8_t *special = embla_tokenized_special(o.encoding);
+    const uint8_t *special = embla_tokenized_special(o.tokenized);
     assert_true(special[0] == 1 && special[1] == 0 && special[2] == 0 && special[3] == 1);
     assert_encodes(o, "[CLS]a", NULL, 1, 9);
     assert_encodes(o, "[CLS]a", &plain, 0, 0, 0, 9);
@@ -204,11 +204,11 @@ static void truncation_is_reported(void **state)
     const embla_tokenize_options three = {.max_tokens = 3, .add_special = true};
     const embla_tokenize_options one = {.max_tokens = 1, .add_special = true};
     assert_encodes(o, "a ! a !", &two, 9, 8);
-    assert_int_equal(embla_tokenized_cut(o.encoding), 2);
+    assert_int_equal(embla_tokenized_cut(o.tokenized), 2);
     assert_encodes(o, "a ! a !", &three, 1, 9, 2);
-    assert_int_equal(embla_tokenized_cut(o.encoding), 3);
+    assert_int_equal(embla_tokenized_cut(o.tokenized), 3);
     assert_encodes(o, "a", NULL, 9);
-    assert_int_equal(embla_tokenized_cut(o.encoding), 0);
+    assert_int_equal(embla_tokenized_cut(o.tokenized), 0);
     /* counts of threads that only an earlier batch used are not added */
     static const char *texts[1 << 14];
     static size_t lengths[COUNT_OF(texts)];
@@ -218,11 +218,11 @@ static void truncation_is_reported(void **state)
     for (size_t i = 0; i < COUNT_OF(batches); i++) {
         const embla_tokenize_options some = {.max_tokens = 2, .threads = i == 0 ? 8 : 1};
         const embla_texts all = {.texts = texts, .lengths = lengths, .count = batches[i]};
-        assert_ok(embla_tokenize_batch(o.encoding, &all, &some));
-        assert_int_equal(embla_tokenized_cut(o.encoding), 2 * batches[i]);
+        assert_ok(embla_tokenize_batch(o.tokenized, &all, &some));
+        assert_int_equal(embla_tokenized_cut(o.tokenized), 2 * batches[i]);
     }
-    assert_status(embla_tokenize(o.encoding, "a", 1, &one), EMBLA_ERR_SHAPE);
-    assert_int_equal(embla_tokenized_count(o.encoding), 0);
+    assert_status(embla_tokenize(o.tokenized, "a", 1, &one), EMBLA_ERR_SHAPE);
+    assert_int_equal(embla_tokenized_count(o.tokenized), 0);
     close_opened(&o);
 }
 
@@ -232,13 +232,13 @@ static void text_that_is_not_utf8_is_replaced_or_refused(void **state)
     opened o = open_text(bytes_bpe);
     const embla_tokenize_options strict = {.strict = true};
     /* E3 81 is cut off: one U+FFFD, then b */
-    assert_ok(embla_tokenize(o.encoding,
+    assert_ok(embla_tokenize(o.tokenized,
                              "a\xe3\x81"
                              "b",
                              4, NULL));
     const int32_t wanted[] = {0, 10, 11, 12, 1};
-    assert_tokens(o.encoding, wanted, 5);
-    assert_status(embla_tokenize(o.encoding,
+    assert_tokens(o.tokenized, wanted, 5);
+    assert_status(embla_tokenize(o.tokenized,
                                  "a\xe3\x81"
                                  "b",
                                  4, &strict),
@@ -258,9 +258,9 @@ static void offsets_point_into_the_bytes_that_were_given(void **state)
     assert_encodes(o, text, &options, 1, 7, 3, 4, 5, 8, 2);
     const embla_text_span wanted[] = {{0, 0},   {1, 6},   {8, 10}, {10, 13},
                                       {13, 17}, {17, 18}, {0, 0}};
-    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.tokenized), wanted, sizeof wanted);
     assert_encodes(o, "a", NULL, 9);
-    assert_null(embla_tokenized_offsets(o.encoding));
+    assert_null(embla_tokenized_offsets(o.tokenized));
     close_opened(&o);
 }
 
@@ -269,14 +269,14 @@ static void a_part_of_a_character_has_the_span_of_all_of_it(void **state)
     (void)state;
     opened o = open_text(bytes_bpe);
     const embla_tokenize_options options = {.offsets = true};
-    assert_ok(embla_tokenize(o.encoding,
+    assert_ok(embla_tokenize(o.tokenized,
                              "a\xff"
                              "b a",
                              5, &options));
     const int32_t tokens[] = {0, 10, 11, 12, 1, 8};
     const embla_text_span wanted[] = {{0, 1}, {1, 2}, {1, 2}, {1, 2}, {2, 3}, {4, 5}};
-    assert_tokens(o.encoding, tokens, 6);
-    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
+    assert_tokens(o.tokenized, tokens, 6);
+    assert_memory_equal(embla_tokenized_offsets(o.tokenized), wanted, sizeof wanted);
     close_opened(&o);
 }
 
@@ -294,13 +294,13 @@ static void white_space_that_an_added_token_takes_is_not_in_its_span(void **stat
     opened o = open_text(json);
     assert_encodes(o, "a  <m> \xe3\x80\x80 a<m>", &options, 0, 4, 0, 4);
     const embla_text_span wanted[] = {{0, 1}, {3, 6}, {11, 12}, {12, 15}};
-    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.tokenized), wanted, sizeof wanted);
     /* one space in front of the first token may be that of add_prefix_space: it stays */
     assert_encodes(o, " <m> a", &options, 4, 0);
     const embla_text_span one[] = {{0, 4}, {5, 6}};
-    assert_memory_equal(embla_tokenized_offsets(o.encoding), one, sizeof one);
+    assert_memory_equal(embla_tokenized_offsets(o.tokenized), one, sizeof one);
     assert_encodes(o, "  <m>", &options, 4);
-    assert_int_equal(embla_tokenized_offsets(o.encoding)[0].begin, 2);
+    assert_int_equal(embla_tokenized_offsets(o.tokenized)[0].begin, 2);
     close_opened(&o);
 }
 
@@ -317,7 +317,7 @@ static void spans_are_trimmed_by_characters(void **state)
     opened o = open_text(json);
     assert_encodes(o, "<m>\xc3\xa9", &options, 3, 0, 1, 2);
     const embla_text_span wanted[] = {{0, 3}, {5, 5}, {3, 5}, {3, 5}};
-    assert_memory_equal(embla_tokenized_offsets(o.encoding), wanted, sizeof wanted);
+    assert_memory_equal(embla_tokenized_offsets(o.tokenized), wanted, sizeof wanted);
     close_opened(&o);
 }
 
@@ -330,12 +330,12 @@ static void offsets_may_be_asked_for_after_a_text_without_them(void **state)
     const embla_tokenize_options options = {.offsets = true};
     opened o = open_text(bert);
     for (size_t i = 0; i < TIMES; i++) memcpy(text + i * 6, "CAF\xc3\x89 ", 6);
-    assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, NULL));
-    assert_ok(embla_tokenize(o.encoding, text, TIMES * 6, &options));
-    assert_int_equal(embla_tokenized_count(o.encoding), TIMES);
+    assert_ok(embla_tokenize(o.tokenized, text, TIMES * 6, NULL));
+    assert_ok(embla_tokenize(o.tokenized, text, TIMES * 6, &options));
+    assert_int_equal(embla_tokenized_count(o.tokenized), TIMES);
     for (size_t i = 0; i < TIMES; i++) {
-        assert_int_equal(embla_tokenized_offsets(o.encoding)[i].begin, i * 6);
-        assert_int_equal(embla_tokenized_offsets(o.encoding)[i].end, i * 6 + 5);
+        assert_int_equal(embla_tokenized_offsets(o.tokenized)[i].begin, i * 6);
+        assert_int_equal(embla_tokenized_offsets(o.tokenized)[i].end, i * 6 + 5);
     }
     close_opened(&o);
 }
@@ -403,17 +403,17 @@ static void a_batch_gives_the_tokens_of_each_text_for_any_number_of_threads(void
     for (int threads = 1; threads <= 4; threads++) {
         const embla_tokenize_options options = {.threads = threads, .offsets = true};
         const embla_texts all = {.texts = texts, .lengths = lengths, .count = TEXTS};
-        assert_ok(embla_tokenize_batch(o.encoding, &all, &options));
-        const size_t *starts = embla_tokenized_starts(o.encoding);
+        assert_ok(embla_tokenize_batch(o.tokenized, &all, &options));
+        const size_t *starts = embla_tokenized_starts(o.tokenized);
         for (size_t i = 0; i < TEXTS; i++) {
-            assert_ok(embla_tokenize(single.encoding, texts[i], lengths[i], &options));
-            size_t count = embla_tokenized_count(single.encoding);
+            assert_ok(embla_tokenize(single.tokenized, texts[i], lengths[i], &options));
+            size_t count = embla_tokenized_count(single.tokenized);
             assert_int_equal(starts[i + 1] - starts[i], count);
             if (count == 0) continue;
-            assert_memory_equal(embla_tokenized_tokens(o.encoding) + starts[i],
-                                embla_tokenized_tokens(single.encoding), count * 4);
-            assert_memory_equal(embla_tokenized_offsets(o.encoding) + starts[i],
-                                embla_tokenized_offsets(single.encoding), count * 8);
+            assert_memory_equal(embla_tokenized_tokens(o.tokenized) + starts[i],
+                                embla_tokenized_tokens(single.tokenized), count * 4);
+            assert_memory_equal(embla_tokenized_offsets(o.tokenized) + starts[i],
+                                embla_tokenized_offsets(single.tokenized), count * 8);
         }
     }
     close_opened(&o);
@@ -431,9 +431,9 @@ static void nothing_is_allocated_after_the_first_text(void **state)
     const embla_tokenize_options options = {.offsets = true, .add_special = true};
     for (size_t i = 0; i < COUNT_OF(every_kind); i++) {
         opened o = open_text(every_kind[i]);
-        assert_ok(embla_tokenize(o.encoding, text, strlen(text), &options));
+        assert_ok(embla_tokenize(o.tokenized, text, strlen(text), &options));
         embla_mem_fail(1, true);
-        embla_status status = embla_tokenize(o.encoding, text, strlen(text), &options);
+        embla_status status = embla_tokenize(o.tokenized, text, strlen(text), &options);
         embla_mem_fail(0, false);
         assert_ok(status);
         close_opened(&o);
@@ -614,17 +614,17 @@ static void arguments_are_checked(void **state)
     opened o = open_text(bert);
     embla_tokenizer *t = NULL;
     embla_tokenize_options options = {.reserved = {0, 1}};
-    assert_status(embla_tokenize(o.encoding, "a", 1, &options), EMBLA_ERR_UNSUPPORTED);
+    assert_status(embla_tokenize(o.tokenized, "a", 1, &options), EMBLA_ERR_UNSUPPORTED);
     assert_status(embla_tokenize(NULL, "a", 1, NULL), EMBLA_ERR_ARGUMENT);
-    assert_status(embla_tokenize(o.encoding, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
-    assert_ok(embla_tokenize(o.encoding, NULL, 0, NULL));
-    assert_int_equal(embla_tokenized_count(o.encoding), 0);
+    assert_status(embla_tokenize(o.tokenized, NULL, 1, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_tokenize(o.tokenized, NULL, 0, NULL));
+    assert_int_equal(embla_tokenized_count(o.tokenized), 0);
     assert_status(embla_tokenizer_open_file(NULL, &t), EMBLA_ERR_ARGUMENT);
     assert_status(embla_tokenizer_open_file("/nothing/there", &t), EMBLA_ERR_NOT_FOUND);
     options = (embla_tokenize_options){.threads = -1};
-    assert_status(embla_tokenize_batch(o.encoding, &(embla_texts){0}, &options),
+    assert_status(embla_tokenize_batch(o.tokenized, &(embla_texts){0}, &options),
                   EMBLA_ERR_ARGUMENT);
-    assert_status(embla_tokenize_batch(o.encoding, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_tokenize_batch(o.tokenized, NULL, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("embla_tokenize_batch: texts is NULL");
     embla_tokenizer_free(NULL);
     embla_tokenized_free(NULL);

@@ -176,7 +176,7 @@ static void a_limit_of_the_caller_takes_from_the_longer_text(void **state)
     embla_tokenizer_free(t);
 }
 
-/* An encoding that had a long text before has room for tokens, but none for type ids. */
+/* An embla_tokenized that had a long text before has room for tokens, but none for type ids. */
 static void texts_and_pairs_may_alternate(void **state)
 {
     char text[4001];

@@ -11,7 +11,7 @@
 struct cli_text {
     char *tokenizer_path; /* of --tokenizer; NULL means the model's own */
     embla_tokenizer *tokenizer;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     embla_encoder *encoder; /* for vectors of texts */
     bool tried;             /* the tokenizer was opened, or cannot be */
     char error[CLI_SENTENCE];
@@ -27,7 +27,7 @@ void cli_text_free(cli_text *text)
 {
     if (!text) return;
     embla_encoder_free(text->encoder);
-    embla_tokenized_free(text->encoding);
+    embla_tokenized_free(text->tokenized);
     embla_tokenizer_free(text->tokenizer);
     free(text->tokenizer_path);
     free(text);
@@ -44,7 +44,7 @@ static embla_status open_once(const cli_model *model, cli_text *text)
 {
     embla_status status =
         cli_open_tokenizer(text->tokenizer_path, model->checkpoint, &text->tokenizer);
-    if (status == EMBLA_OK) status = embla_tokenized_new(text->tokenizer, &text->encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(text->tokenizer, &text->tokenized);
     if (status == EMBLA_OK) return EMBLA_OK;
     if (status != EMBLA_ERR_NOT_FOUND)
         (void)snprintf(text->error, sizeof text->error, "%s", embla_error());
@@ -62,9 +62,9 @@ const embla_tokenizer *cli_model_tokenizer(const cli_model *model)
     return text->tokenizer;
 }
 
-embla_tokenized *cli_model_encoding(const cli_model *model)
+embla_tokenized *cli_model_tokenized(const cli_model *model)
 {
-    return cli_model_tokenizer(model) ? text_of(model)->encoding : NULL;
+    return cli_model_tokenizer(model) ? text_of(model)->tokenized : NULL;
 }
 
 const char *cli_model_bad_tokenizer(const cli_model *model)
@@ -98,7 +98,7 @@ embla_status cli_model_tokenize(const cli_model *model, const char *text, size_t
                                 const int32_t **tokens, size_t *count)
 {
     if (!cli_model_tokenizer(model)) return EMBLA_ERR_NOT_FOUND;
-    embla_tokenized *e = text_of(model)->encoding;
+    embla_tokenized *e = text_of(model)->tokenized;
     embla_status status = embla_tokenize(e, text, length, NULL);
     *tokens = embla_tokenized_tokens(e);
     *count = embla_tokenized_count(e);

@@ -24,7 +24,7 @@ int cli_model_use_tokenizer(const cli_args *args, cli_model *model);
 /* The tokenizer, opened if it was not yet. NULL if there is none. */
 const embla_tokenizer *cli_model_tokenizer(const cli_model *model);
 /* The memory for its work; NULL without a tokenizer. */
-embla_tokenized *cli_model_encoding(const cli_model *model);
+embla_tokenized *cli_model_tokenized(const cli_model *model);
 /* Cuts text into tokens, without special tokens. They are valid until the next call. Another
  * status if there is no tokenizer, or with embla_error() if the text cannot be cut. */
 EMBLA_CHECKED embla_status cli_model_tokenize(const cli_model *model, const char *text,

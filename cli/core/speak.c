@@ -35,11 +35,12 @@ static bool has_line_ends(const cli_speaker *s, bool byte_level)
     return false;
 }
 
-void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized *encoding,
+void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized *tokenized,
                               int64_t tokens, cli_speaker *out)
 {
     embla_tokenizer_info info = {0};
-    *out = (cli_speaker){.tokenizer = tokenizer, .encoding = encoding, .tokens = tokens, .bos = -1};
+    *out =
+        (cli_speaker){.tokenizer = tokenizer, .tokenized = tokenized, .tokens = tokens, .bos = -1};
     if (!tokenizer || embla_tokenizer_describe(tokenizer, &info) != EMBLA_OK) return;
     bool words = info.kind == EMBLA_TOKENIZER_WORDLEVEL && info.unknown >= 0;
     out->style = words ? CLI_SPEAK_WORDS : CLI_SPEAK_TEXT;
@@ -83,7 +84,7 @@ static void find_special_tokens(const cli_model *model, cli_speaker *s)
 void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
 {
     const embla_tokenizer *tokenizer = cli_model_tokenizer(model);
-    cli_speaker_of_tokenizer(tokenizer, cli_model_encoding(model), tokens, out);
+    cli_speaker_of_tokenizer(tokenizer, cli_model_tokenized(model), tokens, out);
     find_special_tokens(model, out);
 }
 
@@ -101,10 +102,10 @@ static int read_prompt(const cli_speaker *s, const char *text, cli_tokens *list)
 {
     if (!s->tokenizer)
         return cli_tokens_list(list, text, "--prompt without a tokenizer (--tokenizer FILE)");
-    if (embla_tokenize(s->encoding, text, strlen(text), NULL) != EMBLA_OK)
+    if (embla_tokenize(s->tokenized, text, strlen(text), NULL) != EMBLA_OK)
         return cli_failed("--prompt: %s", embla_error());
-    const int32_t *tokens = embla_tokenized_tokens(s->encoding);
-    size_t count = embla_tokenized_count(s->encoding);
+    const int32_t *tokens = embla_tokenized_tokens(s->tokenized);
+    size_t count = embla_tokenized_count(s->tokenized);
     int code = count > 0 ? CLI_DONE : cli_failed("--prompt: '%.60s' has no tokens", text);
     for (size_t i = 0; i < count && code == CLI_DONE; i++) code = cli_tokens_add(list, tokens[i]);
     return code;

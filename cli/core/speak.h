@@ -27,7 +27,7 @@ enum { CLI_SPEAK_ENDS = 16 };
 
 typedef struct {
     const embla_tokenizer *tokenizer; /* NULL means token numbers */
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     cli_speak_style style;
     int64_t tokens; /* vocabulary size of the model */
     int32_t bos;    /* -1 means none */
@@ -37,8 +37,9 @@ typedef struct {
     size_t end_count;
 } cli_speaker;
 
-/* Speaks with a tokenizer and its encoding, which the caller keeps; NULL means token numbers. */
-void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized *encoding,
+/* Speaks with a tokenizer and its embla_tokenized, which the caller keeps; NULL means token
+ * numbers. */
+void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized *tokenized,
                               int64_t tokens, cli_speaker *out);
 /* The same for a model, with the tokens that begin and end a text. */
 void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out);

@@ -23,9 +23,9 @@ static int32_t first_token(const cli_training *t)
 {
     int32_t bos = embla_corpus_bos(t->corpus);
     if (bos >= 0) return bos;
-    if (t->tokenizer && embla_tokenize(t->writer_encoding, "\n", 1, NULL) == EMBLA_OK &&
-        embla_tokenized_count(t->writer_encoding) > 0)
-        return embla_tokenized_tokens(t->writer_encoding)[0];
+    if (t->tokenizer && embla_tokenize(t->writer_tokenized, "\n", 1, NULL) == EMBLA_OK &&
+        embla_tokenized_count(t->writer_tokenized) > 0)
+        return embla_tokenized_tokens(t->writer_tokenized)[0];
     for (int32_t i = 0; t->words && i < embla_corpus_vocab(t->corpus); i++)
         if (t->words[i] && strcmp(t->words[i], "\n") == 0) return i;
     return 0;
@@ -39,7 +39,7 @@ static int open_tokenizer(cli_training *t)
     if (!path) return cli_failed("no memory for the path of %s", t->folder);
     (void)snprintf(path, size, "%s/tokenizer.json", t->folder);
     embla_status status = cli_open_tokenizer(path, NULL, &t->writer);
-    if (status == EMBLA_OK) status = embla_tokenized_new(t->writer, &t->writer_encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(t->writer, &t->writer_tokenized);
     free(path);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
@@ -53,7 +53,7 @@ static int generate(const cli_training *t, embla_decoder *decoder, size_t most, 
     const int32_t bos = embla_corpus_bos(t->corpus);
     int32_t token = first_token(t), before = -1;
     embla_head head;
-    cli_speaker_of_tokenizer(t->writer, t->writer_encoding, t->shape.vocab, &speaker);
+    cli_speaker_of_tokenizer(t->writer, t->writer_tokenized, t->shape.vocab, &speaker);
     embla_status status = embla_decoder_head(decoder, &head);
     for (size_t i = 0; status == EMBLA_OK && i < most; i++) {
         embla_choice choice = {0};
@@ -109,7 +109,7 @@ int cli_sample_print(cli_training *t)
     embla_decoder *decoder = NULL;
     float *hidden = malloc(t->shape.dim * sizeof *hidden);
     int code = hidden ? CLI_DONE : cli_failed("no memory for a sample");
-    if (code == CLI_DONE && t->words && !t->writer_encoding) code = open_tokenizer(t);
+    if (code == CLI_DONE && t->words && !t->writer_tokenized) code = open_tokenizer(t);
     if (code == CLI_DONE && embla_decoder_new(t->gpt, most, &decoder) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) code = generate(t, decoder, most, hidden, &said);

@@ -66,7 +66,7 @@ void cli_training_free(cli_training *t)
     embla_corpus_free(t->corpus);
     free(t->words);
     embla_vocab_free(t->vocab);
-    embla_tokenized_free(t->writer_encoding);
+    embla_tokenized_free(t->writer_tokenized);
     embla_tokenizer_free(t->writer);
     embla_tokenizer_free(t->tokenizer);
     free(t->tokenizer_path);

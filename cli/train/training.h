@@ -62,7 +62,7 @@ typedef struct {
     embla_tokenizer *tokenizer; /* of --tokenizer; NULL means none */
     char *tokenizer_path;       /* its file */
     embla_tokenizer *writer;    /* the written tokenizer.json, for samples; NULL until needed */
-    embla_tokenized *writer_encoding;
+    embla_tokenized *writer_tokenized;
     int64_t added_rows; /* rows for tokens that the model of --from does not have */
     bool validates;     /* the corpus has a validation part */
 

@@ -27,7 +27,7 @@ static const char *const formats[FORMATS] = {"auto", "ids", "pieces", "text"};
 
 typedef struct {
     embla_tokenizer *tokenizer, *other; /* other: --compare */
-    embla_tokenized *encoding, *other_encoding;
+    embla_tokenized *tokenized, *other_tokenized;
     embla_tokenize_options options;
     const char *second; /* --pair; NULL means none */
     int format;
@@ -159,8 +159,8 @@ static void print_json(const job *j, const result *r)
     cli_json_open(&json, NULL, '{');
     (void)cli_json_bytes(&json, "text", r->text, r->length);
     print_json_result(j->tokenizer, r, &json);
-    print_json_bytes(&json, "types", embla_tokenized_types(j->encoding), r->count);
-    print_json_bytes(&json, "texts", embla_tokenized_sides(j->encoding), r->count);
+    print_json_bytes(&json, "types", embla_tokenized_types(j->tokenized), r->count);
+    print_json_bytes(&json, "texts", embla_tokenized_sides(j->tokenized), r->count);
     cli_json_close(&json, '}');
     (void)putchar('\n');
 }
@@ -183,14 +183,14 @@ static void print_result(const job *j, const result *r)
 static int encode_pairs(job *j, const cli_texts *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        if (embla_tokenize_pair(j->encoding, batch->texts[i], batch->lengths[i], j->second,
+        if (embla_tokenize_pair(j->tokenized, batch->texts[i], batch->lengths[i], j->second,
                                 strlen(j->second), &j->options) != EMBLA_OK)
             return cli_failed("%s", embla_error());
         j->texts++;
         j->bytes += (int64_t)batch->lengths[i];
-        j->tokens += (int64_t)embla_tokenized_count(j->encoding);
-        j->cut += (int64_t)embla_tokenized_cut(j->encoding);
-        result r = result_of(j->encoding, 0, batch->texts[i], batch->lengths[i]);
+        j->tokens += (int64_t)embla_tokenized_count(j->tokenized);
+        j->cut += (int64_t)embla_tokenized_cut(j->tokenized);
+        result r = result_of(j->tokenized, 0, batch->texts[i], batch->lengths[i]);
         if (!j->count) print_result(j, &r);
     }
     (void)fflush(stdout);
@@ -208,7 +208,7 @@ static int encode(const job *j, const cli_texts *batch, embla_tokenized *e)
 /* Prints how both tokenizers cut a text. */
 static void print_both(const job *j, const cli_texts *batch, size_t i)
 {
-    const embla_tokenized *both[] = {j->encoding, j->other_encoding};
+    const embla_tokenized *both[] = {j->tokenized, j->other_tokenized};
     if (j->json) {
         const embla_tokenizer *tokenizers[] = {j->tokenizer, j->other};
         cli_json json = {0};
@@ -235,16 +235,16 @@ static int encode_batch(void *context, const cli_texts *batch)
 {
     job *j = context;
     if (j->second) return encode_pairs(j, batch);
-    int code = encode(j, batch, j->encoding);
-    if (code == CLI_DONE && j->other) code = encode(j, batch, j->other_encoding);
+    int code = encode(j, batch, j->tokenized);
+    if (code == CLI_DONE && j->other) code = encode(j, batch, j->other_tokenized);
     if (code != CLI_DONE) return code;
     j->texts += (int64_t)batch->count;
     j->bytes += (int64_t)batch->bytes;
-    j->tokens += (int64_t)embla_tokenized_count(j->encoding);
-    j->cut += (int64_t)embla_tokenized_cut(j->encoding);
-    if (j->other) j->other_tokens += (int64_t)embla_tokenized_count(j->other_encoding);
+    j->tokens += (int64_t)embla_tokenized_count(j->tokenized);
+    j->cut += (int64_t)embla_tokenized_cut(j->tokenized);
+    if (j->other) j->other_tokens += (int64_t)embla_tokenized_count(j->other_tokenized);
     for (size_t i = 0; !j->count && i < batch->count; i++) {
-        result r = result_of(j->encoding, i, batch->texts[i], batch->lengths[i]);
+        result r = result_of(j->tokenized, i, batch->texts[i], batch->lengths[i]);
         if (j->other)
             print_both(j, batch, i);
         else
@@ -300,7 +300,7 @@ static int decode_line(const job *j, const char *line)
     size_t count = 0, length = 0;
     int code = parse_tokens(line, &tokens, &count);
     if (code == CLI_DONE) code = check_tokens(j, tokens, count);
-    if (code == CLI_DONE && embla_detokenize(j->encoding, tokens, count, !j->options.add_special,
+    if (code == CLI_DONE && embla_detokenize(j->tokenized, tokens, count, !j->options.add_special,
                                              &text, &length) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
     free(tokens);
@@ -359,10 +359,11 @@ static const char *format_name(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-static int open_tokenizer(const char *path, embla_tokenizer **tokenizer, embla_tokenized **encoding)
+static int open_tokenizer(const char *path, embla_tokenizer **tokenizer,
+                          embla_tokenized **tokenized)
 {
     if (cli_open_tokenizer(path, NULL, tokenizer) != EMBLA_OK ||
-        embla_tokenized_new(*tokenizer, encoding) != EMBLA_OK)
+        embla_tokenized_new(*tokenizer, tokenized) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
 }
@@ -399,8 +400,8 @@ static int set_up(job *j, const cli_args *args)
         .offsets = !j->count && (j->offsets || j->json || other || j->format == TEXT),
         .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
         .threads = (int)cli_args_count(args, "threads")};
-    int code = open_tokenizer(args->operands[0], &j->tokenizer, &j->encoding);
-    if (code == CLI_DONE && other) code = open_tokenizer(other, &j->other, &j->other_encoding);
+    int code = open_tokenizer(args->operands[0], &j->tokenizer, &j->tokenized);
+    if (code == CLI_DONE && other) code = open_tokenizer(other, &j->other, &j->other_tokenized);
     return code;
 }
 
@@ -472,8 +473,8 @@ static int run(const cli_args *args)
 {
     job j = {0};
     int code = run_job(&j, args);
-    embla_tokenized_free(j.encoding);
-    embla_tokenized_free(j.other_encoding);
+    embla_tokenized_free(j.tokenized);
+    embla_tokenized_free(j.other_tokenized);
     embla_tokenizer_free(j.tokenizer);
     embla_tokenizer_free(j.other);
     return code;

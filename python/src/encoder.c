@@ -147,12 +147,12 @@ static PyObject *encoder_tokens(PyObject *object, PyObject *text)
     bind_texts texts;
     PyObject *list = NULL;
     if (!bind_texts_read(text, "a text", &texts)) return NULL;
-    embla_tokenized *encoding =
+    embla_tokenized *tokenized =
         bind_pool_take(&self->pool, embla_encoder_tokenizer(self->base.handle));
-    if (encoding && texts.one) {
-        embla_status status = embla_tokenize(encoding, texts.texts[0], texts.lengths[0], NULL);
-        size_t n = embla_tokenized_count(encoding);
-        const int32_t *tokens = embla_tokenized_tokens(encoding);
+    if (tokenized && texts.one) {
+        embla_status status = embla_tokenize(tokenized, texts.texts[0], texts.lengths[0], NULL);
+        size_t n = embla_tokenized_count(tokenized);
+        const int32_t *tokens = embla_tokenized_tokens(tokenized);
         if (status != EMBLA_OK) bind_fail(status);
         if (status == EMBLA_OK) list = PyList_New(0);
         for (size_t i = 0; list && i < n; i++) {
@@ -160,10 +160,10 @@ static PyObject *encoder_tokens(PyObject *object, PyObject *text)
             if (!token || PyList_Append(list, token) < 0) Py_CLEAR(list);
             Py_XDECREF(token);
         }
-    } else if (encoding) {
+    } else if (tokenized) {
         PyErr_SetString(PyExc_TypeError, "tokens() takes one text");
     }
-    if (encoding) bind_pool_return(&self->pool, encoding);
+    if (tokenized) bind_pool_return(&self->pool, tokenized);
     bind_texts_free(&texts);
     return list;
 }

@@ -17,26 +17,26 @@ static const embla_tokenizer *handle_of(PyObject *self)
     return ((bind_object *)self)->handle;
 }
 
-/* ---- encodings ---- */
+/* ---- memory for calls ---- */
 
 embla_tokenized *bind_pool_take(bind_pool *pool, const embla_tokenizer *handle)
 {
-    embla_tokenized *encoding = NULL;
-    for (size_t i = 0; i < BIND_SPARE && !encoding; i++)
-        encoding = atomic_exchange(&pool->spare[i], NULL);
-    if (encoding) return encoding;
-    embla_status status = embla_tokenized_new(handle, &encoding);
+    embla_tokenized *tokenized = NULL;
+    for (size_t i = 0; i < BIND_SPARE && !tokenized; i++)
+        tokenized = atomic_exchange(&pool->spare[i], NULL);
+    if (tokenized) return tokenized;
+    embla_status status = embla_tokenized_new(handle, &tokenized);
     if (status != EMBLA_OK) bind_fail(status);
-    return encoding;
+    return tokenized;
 }
 
-void bind_pool_return(bind_pool *pool, embla_tokenized *encoding)
+void bind_pool_return(bind_pool *pool, embla_tokenized *tokenized)
 {
     for (size_t i = 0; i < BIND_SPARE; i++) {
         embla_tokenized *none = NULL;
-        if (atomic_compare_exchange_strong(&pool->spare[i], &none, encoding)) return;
+        if (atomic_compare_exchange_strong(&pool->spare[i], &none, tokenized)) return;
     }
-    embla_tokenized_free(encoding);
+    embla_tokenized_free(tokenized);
 }
 
 void bind_pool_free(bind_pool *pool)
@@ -110,10 +110,10 @@ static PyObject *token_list(const int32_t *tokens, size_t count)
     return list;
 }
 
-static PyObject *token_lists(const embla_tokenized *encoding, size_t texts)
+static PyObject *token_lists(const embla_tokenized *tokenized, size_t texts)
 {
-    const int32_t *tokens = embla_tokenized_tokens(encoding);
-    const size_t *starts = embla_tokenized_starts(encoding);
+    const int32_t *tokens = embla_tokenized_tokens(tokenized);
+    const size_t *starts = embla_tokenized_starts(tokenized);
     PyObject *lists = PyList_New((Py_ssize_t)texts);
     for (size_t i = 0; lists && i < texts; i++) {
         PyObject *list = token_list(tokens + starts[i], starts[i + 1] - starts[i]);
@@ -124,15 +124,15 @@ static PyObject *token_lists(const embla_tokenized *encoding, size_t texts)
 }
 
 /* All tokens of a batch in one array, and where each text begins. */
-static PyObject *token_arrays(const embla_tokenized *encoding, size_t texts)
+static PyObject *token_arrays(const embla_tokenized *tokenized, size_t texts)
 {
     int64_t *at = NULL;
     const Py_ssize_t shape[1] = {(Py_ssize_t)texts + 1};
-    const size_t *starts = embla_tokenized_starts(encoding);
+    const size_t *starts = embla_tokenized_starts(tokenized);
     PyObject *begins = bind_array_new(BIND_I64, 1, shape, (void **)&at);
     for (size_t i = 0; begins && i <= texts; i++) at[i] = (int64_t)starts[i];
-    PyObject *tokens = bind_array_copy(BIND_I32, embla_tokenized_count(encoding),
-                                       embla_tokenized_tokens(encoding));
+    PyObject *tokens = bind_array_copy(BIND_I32, embla_tokenized_count(tokenized),
+                                       embla_tokenized_tokens(tokenized));
     begins = bind_array_result(begins);
     if (tokens && begins) return Py_BuildValue("NN", tokens, begins);
     Py_XDECREF(tokens);
@@ -140,11 +140,11 @@ static PyObject *token_arrays(const embla_tokenized *encoding, size_t texts)
     return NULL;
 }
 
-static PyObject *tokens_and_spans(const embla_tokenized *encoding)
+static PyObject *tokens_and_spans(const embla_tokenized *tokenized)
 {
-    size_t count = embla_tokenized_count(encoding);
-    const embla_text_span *spans = embla_tokenized_offsets(encoding);
-    PyObject *tokens = token_list(embla_tokenized_tokens(encoding), count);
+    size_t count = embla_tokenized_count(tokenized);
+    const embla_text_span *spans = embla_tokenized_offsets(tokenized);
+    PyObject *tokens = token_list(embla_tokenized_tokens(tokenized), count);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < count; i++) {
         PyObject *span =
@@ -165,28 +165,28 @@ typedef struct {
 
 static PyObject *encode_texts(tokenizer *self, const bind_texts *texts, const encode_how *how)
 {
-    embla_tokenized *encoding = bind_pool_take(&self->pool, self->base.handle);
-    if (!encoding) return NULL;
+    embla_tokenized *tokenized = bind_pool_take(&self->pool, self->base.handle);
+    if (!tokenized) return NULL;
     const embla_texts all = {
         .texts = texts->texts, .lengths = texts->lengths, .count = texts->count};
     embla_status status;
     if (texts->one)
         BIND_RUN(texts->lengths[0] > BIND_SMALL,
                  status =
-                     embla_tokenize(encoding, texts->texts[0], texts->lengths[0], &how->options));
+                     embla_tokenize(tokenized, texts->texts[0], texts->lengths[0], &how->options));
     else
-        BIND_RUN(true, status = embla_tokenize_batch(encoding, &all, &how->options));
+        BIND_RUN(true, status = embla_tokenize_batch(tokenized, &all, &how->options));
     PyObject *result;
     if (status != EMBLA_OK)
         result = bind_fail(status);
     else if (texts->one && how->options.offsets)
-        result = tokens_and_spans(encoding);
+        result = tokens_and_spans(tokenized);
     else if (texts->one)
-        result = token_list(embla_tokenized_tokens(encoding), embla_tokenized_count(encoding));
+        result = token_list(embla_tokenized_tokens(tokenized), embla_tokenized_count(tokenized));
     else
-        result = how->arrays ? token_arrays(encoding, texts->count)
-                             : token_lists(encoding, texts->count);
-    bind_pool_return(&self->pool, encoding);
+        result = how->arrays ? token_arrays(tokenized, texts->count)
+                             : token_lists(tokenized, texts->count);
+    bind_pool_return(&self->pool, tokenized);
     return result;
 }
 
@@ -231,16 +231,16 @@ static PyObject *tokenizer_decode(PyObject *object, BIND_ARGS)
         !bind_ids_read(tokens, "tokens", &ids))
         return NULL;
     int32_t *small = bind_ids_tokens(&ids, "token", INT32_MAX);
-    embla_tokenized *encoding = small ? bind_pool_take(&self->pool, self->base.handle) : NULL;
-    if (encoding) {
+    embla_tokenized *tokenized = small ? bind_pool_take(&self->pool, self->base.handle) : NULL;
+    if (tokenized) {
         const char *text = NULL;
         size_t length = 0;
         embla_status status;
-        BIND_RUN(ids.count > BIND_SMALL, status = embla_detokenize(encoding, small, ids.count,
+        BIND_RUN(ids.count > BIND_SMALL, status = embla_detokenize(tokenized, small, ids.count,
                                                                    !keep_special, &text, &length));
         result = status == EMBLA_OK ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace")
                                     : bind_fail(status);
-        bind_pool_return(&self->pool, encoding);
+        bind_pool_return(&self->pool, tokenized);
     }
     PyMem_Free(small);
     bind_ids_free(&ids);

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     uint32_t length = 0;
     if (argc != 3) return 2;
     if (embla_tokenizer_open_file(argv[1], &tokenizer) != EMBLA_OK) stop("open");
-    if (embla_tokenized_new(tokenizer, &e) != EMBLA_OK) stop("encoding");
+    if (embla_tokenized_new(tokenizer, &e) != EMBLA_OK) stop("tokenized");
     if (strcmp(argv[2], "exhaustive") == 0) exhaustive(e);
     while (strcmp(argv[2], "exhaustive") != 0 && fread(&length, sizeof length, 1, stdin) == 1) {
         text = realloc(text, (size_t)length + 1);

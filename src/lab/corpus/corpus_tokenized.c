@@ -14,7 +14,7 @@ static const char text_end[] = "<|endoftext|>";
 
 typedef struct {
     embla_corpus *corpus;
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     const char **texts; /* the documents */
     size_t *lengths;
     size_t count, text_room, length_room;
@@ -70,11 +70,11 @@ static embla_status encode_lines(making *m)
     embla_corpus *c = m->corpus;
     const int32_t bos = c->bos;
     const embla_texts texts = {.texts = m->texts, .lengths = m->lengths, .count = m->count};
-    EMBLA_TRY(embla_tokenize_batch(m->encoding, &texts, NULL));
+    EMBLA_TRY(embla_tokenize_batch(m->tokenized, &texts, NULL));
     EMBLA_TRY(embla_arena_many(&c->arena, (uint64_t)m->count + 1, sizeof *m->starts,
                                "starts of documents", &m->starts));
-    const int32_t *tokens = embla_tokenized_tokens(m->encoding);
-    const size_t *starts = embla_tokenized_starts(m->encoding);
+    const int32_t *tokens = embla_tokenized_tokens(m->tokenized);
+    const size_t *starts = embla_tokenized_starts(m->tokenized);
     EMBLA_TRY(append(m, &bos, 1));
     c->documents = 0;
     for (size_t i = 0; i < m->count; i++) {
@@ -104,8 +104,8 @@ static embla_status add_part(making *m, const embla_corpus_part *part, const cha
         length -= 3;
     }
     if (m->corpus->options.documents) return list_lines(m, text, length);
-    EMBLA_TRY(embla_tokenize(m->encoding, text, length, NULL));
-    return append(m, embla_tokenized_tokens(m->encoding), embla_tokenized_count(m->encoding));
+    EMBLA_TRY(embla_tokenize(m->tokenized, text, length, NULL));
+    return append(m, embla_tokenized_tokens(m->tokenized), embla_tokenized_count(m->tokenized));
 }
 
 static embla_status make(making *m, const char *text, const embla_corpus_part *parts, size_t count)
@@ -141,9 +141,9 @@ embla_status embla_corpus_of_tokenizer(void *bytes, size_t room, const embla_cor
 {
     making m = {0};
     embla_status status = embla_corpus_new(options, &m.corpus);
-    if (status == EMBLA_OK) status = embla_tokenized_new(options->tokenizer, &m.encoding);
+    if (status == EMBLA_OK) status = embla_tokenized_new(options->tokenizer, &m.tokenized);
     if (status == EMBLA_OK) status = make(&m, bytes ? bytes : "", parts, count);
-    embla_tokenized_free(m.encoding);
+    embla_tokenized_free(m.tokenized);
     embla_mem_free((void *)m.texts, m.text_room * sizeof *m.texts);
     embla_mem_free(m.lengths, m.length_room * sizeof *m.lengths);
     embla_mem_free(bytes, room);

@@ -13,7 +13,7 @@
 enum { BLOCK = 1 << 18, ROUND = 64 }; /* bytes of a block; blocks between two calls of progress */
 
 typedef struct {
-    embla_tokenized *encoding;
+    embla_tokenized *tokenized;
     embla_word_list *list;
 } worker;
 
@@ -31,13 +31,13 @@ static embla_status count_line(const counting *c, worker *w, const char *line, s
 {
     embla_view normal, text;
     int list = 0;
-    embla_bound_begin(&w->encoding->bound, c->t->name, "a line", length);
-    EMBLA_TRY(embla_normalize_text(c->t, w->encoding, (embla_view){line, length, NULL}, &normal));
+    embla_bound_begin(&w->tokenized->bound, c->t->name, "a line", length);
+    EMBLA_TRY(embla_normalize_text(c->t, w->tokenized, (embla_view){line, length, NULL}, &normal));
     if (normal.count == 0) return EMBLA_OK;
-    EMBLA_TRY(embla_pretokenize(c->t, w->encoding, normal, &text, &list));
+    EMBLA_TRY(embla_pretokenize(c->t, w->tokenized, normal, &text, &list));
     bool copy = text.bytes != line; /* a stage has rewritten it */
-    const embla_text_span *pieces = w->encoding->pieces[list];
-    for (size_t i = 0; i < w->encoding->piece_count[list]; i++)
+    const embla_text_span *pieces = w->tokenized->pieces[list];
+    for (size_t i = 0; i < w->tokenized->piece_count[list]; i++)
         EMBLA_TRY(embla_word_list_add(w->list, text.bytes + pieces[i].begin,
                                       pieces[i].end - pieces[i].begin, 1, copy, NULL));
     return EMBLA_OK;
@@ -113,7 +113,7 @@ static embla_status add_lists(const counting *c)
 static embla_status make_workers(counting *c)
 {
     for (size_t i = 0; i < c->worker_count; i++) {
-        EMBLA_TRY(embla_tokenized_new(c->t, &c->workers[i].encoding));
+        EMBLA_TRY(embla_tokenized_new(c->t, &c->workers[i].tokenized));
         EMBLA_TRY(embla_word_list_new(c->text, c->length, &c->workers[i].list));
     }
     return EMBLA_OK;
@@ -135,7 +135,7 @@ embla_status embla_pieces_count(const embla_tokenizer *t, const char *text, size
         c.workers[0].list = NULL;
     }
     for (size_t i = 0; i < c.worker_count; i++) {
-        embla_tokenized_free(c.workers[i].encoding);
+        embla_tokenized_free(c.workers[i].tokenized);
         embla_word_list_free(c.workers[i].list);
     }
     embla_mem_free(memory, c.worker_count * sizeof *c.workers);

@@ -2,7 +2,7 @@
 /* Word vectors as a static model: the tokenizer is made of the table's own words (word_cut.c), and
  * a word without a row may have a vector of character n-grams.
  *
- * Such an encoding sums in double, word by word: the vector of one word may be a mean of rows
+ * Such an encoder sums in double, word by word: the vector of one word may be a mean of rows
  * itself. Without n-grams a text of words is averaged as any other.
  */
 #include <string.h>

@@ -368,7 +368,7 @@ embla_status embla_detokenize(embla_tokenized *tokenized, const int32_t *tokens,
     embla_tokenized *e = tokenized;
     if (!e || (!tokens && count_of_tokens > 0) || !text || !length)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_detokenize: %s is NULL",
-                          !e        ? "encoding"
+                          !e        ? "tokenized"
                           : !text   ? "text"
                           : !length ? "length"
                                     : "tokens");

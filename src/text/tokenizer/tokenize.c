@@ -375,7 +375,7 @@ embla_status embla_tokenize(embla_tokenized *tokenized, const char *text, size_t
     embla_tokenized *e = tokenized;
     if (!e || (!text && length > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize: %s is NULL",
-                          e ? "text" : "encoding");
+                          e ? "text" : "tokenized");
     EMBLA_TRY(embla_tokenize_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     e->watch.total = (int64_t)length;

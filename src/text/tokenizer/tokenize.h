@@ -44,7 +44,7 @@ struct embla_tokenized {
     const embla_tokenizer *tokenizer;
     embla_tokenize_options options;
     embla_bound bound; /* of the text under way */
-    embla_watch watch; /* of the call that was made with this encoding */
+    embla_watch watch; /* of the call that was made with this embla_tokenized */
 
     int32_t *tokens;
     embla_text_span *offsets;

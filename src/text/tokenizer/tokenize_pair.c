@@ -140,7 +140,7 @@ embla_status embla_tokenize_pair(embla_tokenized *tokenized, const char *first, 
     const size_t lengths[] = {first_length, second_length};
     if (!e || (!first && first_length > 0) || (!second && second_length > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenize_pair: %s is NULL",
-                          e ? "a text" : "encoding");
+                          e ? "a text" : "tokenized");
     EMBLA_TRY(embla_tokenize_begin(e, options));
     EMBLA_TRY(embla_grow(&e->starts, &e->start_room, 0, 2, sizeof *e->starts, "a text"));
     e->pair = true;
