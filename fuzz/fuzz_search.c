@@ -36,6 +36,8 @@ static void make_files(void)
     (void)folder_path("model.vec", model_path);
     (void)folder_path("corpus.txt", corpus_path);
     (void)folder_path("input", path);
+    PROMISE(embla_encoder_open(model_path, NULL, &encoder) == EMBLA_OK); /* what is made once */
+    embla_encoder_free(encoder);
 }
 
 /* Sets a checksum in the file to the one that the last message says. `key` is that of the metadata,
