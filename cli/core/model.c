@@ -248,12 +248,5 @@ int cli_first_tokens(const embla_table *table, int64_t rows, int64_t *first, int
 
 const char *cli_shape_text(const embla_tensor *tensor, char text[CLI_CELL])
 {
-    size_t used = 0;
-    snprintf(text, CLI_CELL, "%s", tensor->rank == 0 ? "1" : "");
-    for (size_t i = 0; i < tensor->rank && used < CLI_CELL; i++) {
-        char digits[CLI_CELL];
-        used += (size_t)snprintf(text + used, CLI_CELL - used, "%s%s", i > 0 ? " x " : "",
-                                 cli_commas(tensor->shape[i], digits));
-    }
-    return text;
+    return embla_show_shape(tensor->shape, tensor->rank, text);
 }

@@ -16,21 +16,14 @@
 #include <unistd.h>
 
 #include "base/json_text.h"
+#include "base/shown.h"
 #include "core/args.h"
 #include "core/out.h"
 #include "core/visible.h"
 
 const char *cli_commas(int64_t number, char text[CLI_CELL])
 {
-    char plain[24];
-    int length = snprintf(plain, sizeof plain, "%" PRId64, number);
-    int first = number < 0 ? 1 : 0, used = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > first && (length - i) % 3 == 0) text[used++] = ',';
-        text[used++] = plain[i];
-    }
-    text[used] = '\0';
-    return text;
+    return embla_show_commas(number, text);
 }
 
 const char *cli_size(int64_t bytes, char text[CLI_CELL])
@@ -277,10 +270,7 @@ void cli_out_safe(const char *text)
 
 const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL])
 {
-    char digits[CLI_CELL];
-    snprintf(text, CLI_CELL, "%.30s %.30s%s", cli_commas(number, digits), word,
-             number == 1 ? "" : "s");
-    return text;
+    return embla_show_count(number, word, text);
 }
 
 /* ---- to a file ---- */

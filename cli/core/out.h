@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/shown.h"
+
 /* The width of wrapped text. Facts on a terminal use its width, within bounds. */
 #define CLI_WIDTH 80
 
-#define CLI_CELL 64
+#define CLI_CELL EMBLA_SHOWN_NUMBER
 
 /* 1,234,567. Returns text. */
 const char *cli_commas(int64_t number, char text[CLI_CELL]);

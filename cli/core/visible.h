@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "embla.h"
 
 /* The length of the UTF-8 character at the start of text. 0 if it is not valid within left bytes,
@@ -22,7 +23,7 @@ size_t cli_printable(const char *text, size_t left);
 size_t cli_columns(const char *text);
 
 /* The maximum width of a word in columns, and a buffer size for it. */
-enum { CLI_WORD_COLUMNS = 24, CLI_WORD_TEXT = 4 * CLI_WORD_COLUMNS + 16 };
+enum { CLI_WORD_COLUMNS = EMBLA_SHOWN_WIDTH, CLI_WORD_TEXT = EMBLA_SHOWN_WORD };
 
 /* The word of token `number`. NULL if there is none, or if vocab is NULL. */
 const char *cli_word_of(const embla_vocab *vocab, int64_t number, size_t *length);
