@@ -6,6 +6,7 @@
  *   table -> health, spectrum, plane  what is wrong with it, and how it looks
  *   table -> graph -> layout, communities  which rows belong together
  *   two tables -> diff                which rows differ
+ *   checkpoint -> doctor              whether table, head, tokenizer and config agree
  *   checkpoint -> convert -> checkpoint in another format, with an account of every row
  *
  * Nothing here changes its input. The rules of embla.h hold here too. Link libembla_lab, which
@@ -15,6 +16,7 @@
 #define EMBLA_LAB_H
 
 #include "embla.h"
+#include "embla_checkpoint.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -519,6 +521,66 @@ EMBLA_API EMBLA_CHECKED embla_status embla_diff_describe(const embla_diff *diff,
                                                          embla_diff_info *out);
 /* The *count changed rows, the farthest first. The handle owns the array. */
 EMBLA_API const embla_diff_row *embla_diff_rows(const embla_diff *diff, size_t *count);
+
+/* ---- doctor: do the parts of a checkpoint agree? ---- */
+
+typedef struct embla_doctor embla_doctor;
+
+typedef struct {
+    int threads;
+    embla_progress_fn progress; /* NULL means none; counts bytes of the tensors that are read */
+    void *context;              /* passed to progress */
+    uint64_t reserved[4];       /* must be 0 */
+} embla_doctor_options;
+
+/* How serious a finding is. */
+typedef enum {
+    EMBLA_FINDING_LEVEL_FINE = 0,
+    EMBLA_FINDING_LEVEL_SKIPPED = 1, /* there is nothing to compare */
+    EMBLA_FINDING_LEVEL_WARNING = 2,
+    EMBLA_FINDING_LEVEL_ERROR = 3
+} embla_finding_level;
+
+/* "fine", "skipped", "warning", "error"; NULL past the last. */
+EMBLA_API const char *embla_finding_level_name(embla_finding_level level);
+
+/* What one check has found. */
+typedef struct {
+    embla_finding_level level;
+    /* The check: "table", "tokens", "mapping", "vocab_size", "dim", "head", "head bias",
+     * "per layer", "positions", "tied", "copies", "type", "numbers", "zeros", "config", "note". */
+    const char *check;
+    const char *found;    /* a sentence with both numbers */
+    const char *remedy;   /* what to do; NULL means nothing */
+    const char *tensor;   /* the tensor that it is about; NULL means none */
+    int64_t rows;         /* "numbers": rows with a NaN or an infinity; "zeros": rows of zeros */
+    int64_t first_row;    /* the first of these rows; -1 means that there are none */
+    uint64_t reserved[4]; /* is 0 */
+} embla_finding;
+
+typedef struct {
+    int64_t errors, warnings, skipped, fine; /* findings of each level */
+    uint64_t reserved[4];
+} embla_doctor_info;
+
+/* Compares the table of a checkpoint with its tokens, its config, its head and its other tables.
+ * Then it reads all rows and looks for NaN, infinities and rows of zeros. What is wrong with the
+ * checkpoint is a finding, not an error: a file that cannot be read to its end is one, too. The
+ * findings stay valid when the checkpoint is freed. options may be NULL. EMBLA_ERR_MEMORY,
+ * EMBLA_ERR_STOPPED, EMBLA_ERR_ARGUMENT. The caller frees *out with embla_doctor_free. */
+EMBLA_API EMBLA_CHECKED embla_status embla_doctor_new(const embla_checkpoint *checkpoint,
+                                                      const embla_doctor_options *options,
+                                                      embla_doctor **out);
+EMBLA_API void embla_doctor_free(embla_doctor *doctor);
+/* The number of findings of each level. */
+EMBLA_API EMBLA_CHECKED embla_status embla_doctor_describe(const embla_doctor *doctor,
+                                                           embla_doctor_info *out);
+/* The *count findings, in the order of the checks. The handle owns the array. */
+EMBLA_API const embla_finding *embla_doctor_findings(const embla_doctor *doctor, size_t *count);
+
+/* Writes whether the head is the token table to text, as a sentence of at most size - 1 bytes:
+ * "no, the head is a separate tensor (flag not set)". Returns text. It is "" if tie is NULL. */
+EMBLA_API const char *embla_tie_text(const embla_tie *tie, char *text, size_t size);
 
 /* ---- suggest: words with a similar spelling ---- */
 

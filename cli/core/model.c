@@ -120,15 +120,21 @@ static void drop_foreign_words(cli_model *model)
     model->vocab = NULL;
 }
 
-int cli_model_open(const cli_args *args, const char *path, cli_model *out)
+int cli_checkpoint_open(const cli_args *args, const char *path, embla_checkpoint **out)
 {
-    cli_model model = {.path = path};
     embla_open_options options = {.lenient = cli_args_flag(args, "lenient")};
     if (cli_args_given(args, "as") &&
         embla_dtype_find(cli_args_text(args, "as"), &options.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    if (cli_open_path(path, &options, &model.checkpoint) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
+    if (cli_open_path(path, &options, out) != EMBLA_OK) return cli_failed("%s", embla_error());
+    return CLI_DONE;
+}
+
+int cli_model_open(const cli_args *args, const char *path, cli_model *out)
+{
+    cli_model model = {.path = path};
+    int code = cli_checkpoint_open(args, path, &model.checkpoint);
+    if (code != CLI_DONE) return code;
     find_table(&model);
     model.text = cli_text_new();
     if (!model.text) {

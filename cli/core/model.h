@@ -67,8 +67,9 @@ int cli_convert_failed(const cli_args *args, embla_status status);
 /* Format and bytes of what embla_convert has written. */
 embla_account_info cli_account_info(const embla_account *account);
 
-/* Opens path with the options of args. CLI_DONE, or CLI_FAILED after a message. A missing table or
- * vocabulary is not an error. */
+/* Opens path with the options of args. CLI_DONE, or CLI_FAILED after a message. */
+int cli_checkpoint_open(const cli_args *args, const char *path, embla_checkpoint **out);
+/* The same with table, facts and vocabulary. A missing table or vocabulary is not an error. */
 int cli_model_open(const cli_args *args, const char *path, cli_model *out);
 void cli_model_free(cli_model *model);
 /* Prints the notes of a checkpoint to stderr, so that they do not mix with data; not with --quiet.

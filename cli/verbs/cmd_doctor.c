@@ -1,59 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla doctor: do the parts of a checkpoint agree?
- *
- * Different programs write table, head, tokenizer and config, and most vocabulary errors are silent
- * mismatches between them. Each finding gives both numbers and a remedy. The exit code is 3 if
- * there is an error.
+/* embla doctor: do the parts of a checkpoint agree? embla_doctor_new finds out; here its findings
+ * are printed. The exit code is 3 if there is an error.
  */
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "embla.h"
+#include "embla_lab.h"
 
+#include "core/model.h"
 #include "core/out.h"
+#include "core/progress.h"
 #include "core/verbs.h"
-#include "verbs/doctor.h"
-
-static const char *const level_names[] = {"fine", "skipped", "warning", "error"};
 
 /* ---- output ---- */
 
-/* The most serious first; within a level, in the order of the checks. */
-static void print_text(const cli_doctor *d)
+/* The sentence of a finding. The library cannot know how its caller names a tensor. */
+static const char *found_text(const embla_finding *finding, char text[1024])
 {
-    char text[3][CLI_CELL];
-    for (int level = CLI_ERROR; level >= CLI_FINE; level--) {
-        for (size_t i = 0; i < d->count; i++) {
-            const cli_finding *finding = &d->findings[i];
+    static const char caller[] = "named by the caller";
+    size_t length = strlen(finding->found), tail = sizeof caller - 1;
+    bool named = strcmp(finding->check, "table") == 0 && length >= tail &&
+                 strcmp(finding->found + length - tail, caller) == 0;
+    if (!named) return finding->found;
+    snprintf(text, 1024, "%.*snamed on the command line", (int)(length - tail), finding->found);
+    return text;
+}
+
+/* The most serious first; within a level, in the order of the checks. */
+static void print_text(const embla_doctor *doctor, const embla_doctor_info *info)
+{
+    char text[2][CLI_CELL], sentence[1024];
+    size_t count;
+    const embla_finding *findings = embla_doctor_findings(doctor, &count);
+    for (int level = EMBLA_FINDING_LEVEL_ERROR; level >= EMBLA_FINDING_LEVEL_FINE; level--) {
+        for (size_t i = 0; i < count; i++) {
+            const embla_finding *finding = &findings[i];
             if ((int)finding->level != level) continue;
-            cli_out_fact(level_names[level], "%s: %s", finding->check, finding->found);
+            cli_out_fact(embla_finding_level_name(finding->level), "%s: %s", finding->check,
+                         found_text(finding, sentence));
             if (finding->remedy) cli_out_fact("", "-> %s", finding->remedy);
         }
     }
-    char skipped[CLI_CELL] = "";
-    if (d->of_level[CLI_SKIPPED] > 0)
-        snprintf(skipped, sizeof skipped, ", %zu skipped", d->of_level[CLI_SKIPPED]);
-    printf("\n%s, %s, %zu fine%s\n", cli_plural((int64_t)d->of_level[CLI_ERROR], "error", text[0]),
-           cli_plural((int64_t)d->of_level[CLI_WARNING], "warning", text[1]), d->of_level[CLI_FINE],
-           skipped);
+    printf("\n%s, %s, %" PRId64 " fine", cli_plural(info->errors, "error", text[0]),
+           cli_plural(info->warnings, "warning", text[1]), info->fine);
+    if (info->skipped > 0) printf(", %" PRId64 " skipped", info->skipped);
+    putchar('\n');
 }
 
-static void print_json(const cli_doctor *d, const char *path, int code)
+static void print_json(const embla_doctor *doctor, const embla_doctor_info *info, const char *path,
+                       bool good)
 {
     cli_json json = {0};
+    char sentence[1024];
+    size_t count;
+    const embla_finding *findings = embla_doctor_findings(doctor, &count);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "checkpoint", path);
-    cli_json_bool(&json, "good", code == CLI_DONE);
-    cli_json_whole(&json, "errors", (int64_t)d->of_level[CLI_ERROR]);
-    cli_json_whole(&json, "warnings", (int64_t)d->of_level[CLI_WARNING]);
+    cli_json_bool(&json, "good", good);
+    cli_json_whole(&json, "errors", info->errors);
+    cli_json_whole(&json, "warnings", info->warnings);
     cli_json_open(&json, "findings", '[');
-    for (size_t i = 0; i < d->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         cli_json_open(&json, NULL, '{');
-        cli_json_text(&json, "level", level_names[d->findings[i].level]);
-        cli_json_text(&json, "check", d->findings[i].check);
-        cli_json_text(&json, "found", d->findings[i].found);
-        cli_json_text(&json, "remedy", d->findings[i].remedy);
+        cli_json_text(&json, "level", embla_finding_level_name(findings[i].level));
+        cli_json_text(&json, "check", findings[i].check);
+        cli_json_text(&json, "found", found_text(&findings[i], sentence));
+        cli_json_text(&json, "remedy", findings[i].remedy);
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');
@@ -63,42 +76,47 @@ static void print_json(const cli_doctor *d, const char *path, int code)
 
 /* ---- the verb ---- */
 
-/* Notes are fine, except an unused config: then flag and sizes are unknown. */
-static void check_notes(cli_doctor *d)
+/* Signals are caught from the first call on. Before it the library compares table and head without
+ * a call; a signal then ends the program at once. */
+typedef struct {
+    cli_progress progress;
+    bool quiet, begun;
+} watch;
+
+static bool watch_call(void *context, const char *what, int64_t done, int64_t total)
 {
-    static const char unused[] = "config.json is not used";
-    size_t count;
-    const char *const *notes = embla_checkpoint_notes(d->model.checkpoint, &count);
-    for (size_t n = 0; n < count; n++) {
-        bool config = strncmp(notes[n], unused, sizeof unused - 1) == 0;
-        cli_found(d, config ? CLI_WARNING : CLI_FINE, config ? "config" : "note",
-                  config ? "repair config.json: its values could not be compared" : NULL, "%s",
-                  notes[n]);
-    }
+    watch *w = context;
+    if (!w->begun) cli_progress_begin(&w->progress, w->quiet);
+    w->begun = true;
+    return cli_progress_call(&w->progress, what, done, total);
+}
+
+static int print_findings(const cli_args *args, const embla_doctor *doctor)
+{
+    embla_doctor_info info;
+    if (embla_doctor_describe(doctor, &info) != EMBLA_OK) return cli_failed("%s", embla_error());
+    bool good = info.errors == 0 && !(cli_args_flag(args, "strict") && info.warnings > 0);
+    if (cli_args_flag(args, "json"))
+        print_json(doctor, &info, args->operands[0], good);
+    else
+        print_text(doctor, &info);
+    return good ? CLI_DONE : CLI_WANTING;
 }
 
 static int run(const cli_args *args)
 {
-    cli_doctor d = {.quiet = cli_args_flag(args, "quiet"),
-                    .threads = (int)cli_args_count(args, "threads")};
-    const char *path = args->operands[0];
-    int code = cli_model_open(args, path, &d.model);
+    watch w = {.quiet = cli_args_flag(args, "quiet")};
+    const embla_doctor_options options = {
+        .threads = (int)cli_args_count(args, "threads"), .progress = watch_call, .context = &w};
+    embla_checkpoint *checkpoint = NULL;
+    embla_doctor *doctor = NULL;
+    int code = cli_checkpoint_open(args, args->operands[0], &checkpoint);
     if (code != CLI_DONE) return code;
-    d.gguf = strcmp(embla_checkpoint_format(d.model.checkpoint), "gguf") == 0;
-    cli_doctor_shapes(&d);
-    cli_doctor_values(&d);
-    check_notes(&d);
-    bool wanting =
-        d.of_level[CLI_ERROR] > 0 || (cli_args_flag(args, "strict") && d.of_level[CLI_WARNING] > 0);
-    code = wanting ? CLI_WANTING : CLI_DONE;
-    if (d.no_memory)
-        code = cli_failed("no memory for all findings");
-    else if (cli_args_flag(args, "json"))
-        print_json(&d, path, code);
-    else
-        print_text(&d);
-    free(d.findings);
-    cli_model_free(&d.model);
+    embla_status status = embla_doctor_new(checkpoint, &options, &doctor);
+    if (w.begun) cli_progress_end(&w.progress, "interrupted");
+    code = status == EMBLA_OK ? print_findings(args, doctor) : cli_failed("%s", embla_error());
+    embla_doctor_free(doctor);
+    embla_checkpoint_free(checkpoint);
     return code;
 }
 

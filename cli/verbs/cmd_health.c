@@ -16,7 +16,7 @@
 
 #include "core/answers.h"
 #include "core/out.h"
-#include "core/tie_text.h"
+#include "core/tie_json.h"
 #include "core/verbs.h"
 #include "draw/svg.h"
 
@@ -301,7 +301,7 @@ static void print_table_fact(const job *j)
     cli_out_fact(j->head ? "head" : "table", "%s, %s, %s", j->tensor.name,
                  cli_shape_text(&j->tensor, shape), j->tensor.type);
     if (j->has_tie && j->tie.kind != EMBLA_TIE_NO_TABLE && j->tie.kind != EMBLA_TIE_NO_HEAD)
-        cli_out_fact("tied", "%s", cli_tie_text(&j->tie, tie));
+        cli_out_fact("tied", "%s", embla_tie_text(&j->tie, tie, sizeof tie));
     if (j->info.padding > 0)
         cli_out_fact("padding", "%s past the last token", cli_plural(j->info.padding, "row", rows));
 }

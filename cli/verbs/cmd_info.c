@@ -11,7 +11,7 @@
 
 #include "core/model.h"
 #include "core/out.h"
-#include "core/tie_text.h"
+#include "core/tie_json.h"
 #include "core/verbs.h"
 
 enum { SAMPLE = 64, COLUMNS = 5, ROLES = EMBLA_ROLE_WEIGHTS };
@@ -271,7 +271,7 @@ static void print_text(const report *r)
         cli_out_fact("token table", "none is recognised by its name; choose one with FILE::TENSOR");
     if (r->has_tie && r->tie.kind != EMBLA_TIE_NO_TABLE && !model->no_matrix &&
         (!model->facts.named || model->facts.role == EMBLA_ROLE_TOKENS))
-        cli_out_fact("tied", "%s", cli_tie_text(&r->tie, text));
+        cli_out_fact("tied", "%s", embla_tie_text(&r->tie, text, sizeof text));
     else if (!r->has_tie && model->has_table)
         cli_out_fact("tied", "unknown: %s", r->tie_error);
     print_giant(r);

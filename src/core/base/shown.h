@@ -53,8 +53,8 @@ static inline const char *embla_show_shape(const int64_t *shape, size_t rank,
     (void)snprintf(text, EMBLA_SHOWN_NUMBER, "%s", rank == 0 ? "1" : "");
     for (size_t i = 0; i < rank && used < EMBLA_SHOWN_NUMBER; i++) {
         char digits[EMBLA_SHOWN_NUMBER];
-        used += (size_t)snprintf(text + used, EMBLA_SHOWN_NUMBER - used, "%s%s", i > 0 ? " x " : "",
-                                 embla_show_commas(shape[i], digits));
+        used += (size_t)snprintf(text + used, EMBLA_SHOWN_NUMBER - used, "%s%.26s",
+                                 i > 0 ? " x " : "", embla_show_commas(shape[i], digits));
     }
     return text;
 }
