@@ -61,6 +61,7 @@ static void the_lab_refuses_them(void **state)
     embla_table *table = check_table(EMBLA_F32, 4, 8, 1);
     embla_health *health = NULL;
     embla_diff *diff = NULL;
+    embla_doctor *doctor = NULL;
     embla_graph *graph = NULL;
     embla_communities *communities = NULL;
     embla_neighbour near[1];
@@ -84,7 +85,8 @@ static void the_lab_refuses_them(void **state)
     REFUSED(embla_layout_options, embla_layout(table, graph, &options, xy, NULL));
     REFUSED(embla_communities_options, embla_communities_new(graph, &options, &communities));
     REFUSED(embla_diff_options, embla_diff_new(table, table, &options, &diff));
-    assert_true(!health && !diff && !graph && !communities);
+    REFUSED(embla_doctor_options, embla_doctor_new(NULL, &options, &doctor));
+    assert_true(!health && !diff && !doctor && !graph && !communities);
     embla_table_free(table);
 }
 

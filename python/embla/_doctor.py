@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from typing import NamedTuple
 
 from ._hints import named
-from ._program import run_program
 from ._table import Checkpoint
 from ._types import Path
 
@@ -36,11 +33,8 @@ def doctor(path: Path, *, strict: bool = False, lenient: bool = False) -> Diagno
     """Checks that table, head, tokenizer and config of a checkpoint agree.
 
     All rows are read: NaN, infinities and rows of zeros are findings, too.
-    ``strict=True`` treats warnings as errors. The program ``embla doctor`` does the work.
+    ``strict=True`` treats warnings as errors.
     """
-    Checkpoint(path, lenient=lenient)  # an error of the file is raised here, with its class
-    options = ["--json"] + ["--strict"] * strict + ["--lenient"] * lenient
-    done = run_program("doctor", options, os.fspath(path), codes=(0, 3))
-    data = json.loads(done.stdout)
-    findings = [Finding(f["level"], f["check"], f["found"], f["remedy"]) for f in data["findings"]]
-    return Diagnosis(done.returncode == 0, data["errors"], data["warnings"], findings)
+    errors, warnings, found = Checkpoint(path, lenient=lenient)._doctor()
+    good = errors == 0 and not (strict and warnings > 0)
+    return Diagnosis(good, errors, warnings, [Finding(*f) for f in found])

@@ -43,11 +43,10 @@ def _run(line: list[str], verb: str, progress: bool | None) -> subprocess.Comple
 
 
 def run_program(verb: str, options: list[str], path: str, more: list[str] | None = None,
-                codes: tuple[int, ...] = (0,), *,
-                progress: bool | None = False) -> subprocess.CompletedProcess[str]:
+                *, progress: bool | None = False) -> subprocess.CompletedProcess[str]:
     """Runs a verb on a file. An error is raised in the words of Python: without options."""
     done = _run([program(), verb, *options, *(more or []), "--", path], verb, progress)
-    if done.returncode not in codes:
+    if done.returncode != 0:
         said = done.stderr.strip().removeprefix("embla: ")
         said = re.sub(r"(?<![^\s'\"(])--([a-z-]+)", lambda m: _NAMES.get(m[1], m[1].replace("-", "_")), said)
         raise ArgumentError(said)

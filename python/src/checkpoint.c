@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoint: a file or a model's folder, its tensors and facts; and writing it in another format.
+/* Checkpoint: a file or a model's folder, its tensors and facts; whether its parts agree; and
+ * writing it in another format.
  */
 #include "bind.h"
 #include "embla_checkpoint.h"
@@ -262,6 +263,50 @@ static PyObject *checkpoint_notes(PyObject *self, void *unused)
     return text_list(notes, count);
 }
 
+/* ---- doctor ---- */
+
+/* (level, check, found, remedy) of each finding. */
+static PyObject *findings_list(const embla_doctor *doctor)
+{
+    size_t count = 0;
+    const embla_finding *findings = embla_doctor_findings(doctor, &count);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count; i++) {
+        const embla_finding *f = &findings[i];
+        PyObject *item =
+            Py_BuildValue("NNNN", bind_text(embla_finding_level_name(f->level)),
+                          bind_text(f->check), bind_text(f->found), bind_text(f->remedy));
+        if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *checkpoint_doctor(PyObject *self, BIND_ARGS)
+{
+    bind_progress progress = {0};
+    embla_doctor *doctor = NULL;
+    embla_doctor_info info = {0};
+    embla_status status;
+    PyObject *result = NULL;
+    embla_doctor_options options = {.progress = bind_progress_step, .context = &progress};
+    const bind_argument arguments[] = {{.name = "threads", .kind = 'i', .to = &options.threads},
+                                       {.name = "progress", .kind = 'O', .to = &progress.function}};
+    if (!bind_arguments("_doctor", values, count, names, 0, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, false))
+        return NULL;
+    BIND_RUN(true, status = embla_doctor_new(handle_of(self), &options, &doctor));
+    bind_leave(self, false);
+    if (status == EMBLA_OK) status = embla_doctor_describe(doctor, &info);
+    if (status == EMBLA_OK)
+        result = Py_BuildValue("LLN", (long long)info.errors, (long long)info.warnings,
+                               findings_list(doctor));
+    else
+        bind_fail(status);
+    embla_doctor_free(doctor);
+    return result;
+}
+
 /* ---- convert ---- */
 
 static PyObject *line_dict(const embla_account_line *l)
@@ -351,6 +396,9 @@ static PyMethodDef methods[] = {
                 "tie(sample=0)\n--\n\nWhether the head uses the token table, and what decided."),
     BIND_METHOD("value", checkpoint_value,
                 "value(key)\n--\n\nAn entry of the metadata or of config.json, or None."),
+    BIND_METHOD("_doctor", checkpoint_doctor,
+                "_doctor(*, threads=0, progress=None)\n--\n\n"
+                "Errors, warnings, and (level, check, found, remedy) of each finding."),
     BIND_METHOD("convert", checkpoint_convert,
                 "convert(path, *, format=None, dtype=None, rows=0, tables_only=False,\n"
                 "        overwrite=False, progress=None)\n--\n\n"

@@ -345,6 +345,24 @@ def test_doctor(tmp_path):
         embla.doctor(tmp_path / "bad.safetensors")
 
 
+def test_doctor_needs_no_program(tmp_path, monkeypatch):
+    def missing(*_args, **_options):
+        raise AssertionError("the program is run")
+    monkeypatch.setattr(subprocess, "run", missing)
+    monkeypatch.setattr(subprocess, "Popen", missing)
+    data = np.ones((5, 4), np.float32)
+    data[1:3] = 0
+    np.save(tmp_path / "t.npy", data)
+    found = embla.doctor(tmp_path / "t.npy")
+    assert (found.good, found.errors, found.warnings) == (True, 0, 1)
+    zeros = next(f for f in found.findings if f.check == "zeros")
+    assert zeros.level == "warning" and zeros.remedy and "all zero in 2 rows" in zeros.found
+    assert [f for f in found.findings if f.check == "numbers"] == [
+        embla.Finding("fine", "numbers", "array: all are finite", None)]
+    named = embla.doctor(f"{tmp_path / 't.npy'}::array").findings[0]
+    assert named.check == "table" and named.found.endswith("named by the caller")
+
+
 def test_messages_name_what_is_wrong(table):
     with pytest.raises(embla.ShapeError, match=r"out is 2 x 12; it must be 3 x 12"):
         table.lookup([1, 2, 3], np.empty((2, 12), np.float32))
