@@ -19,6 +19,25 @@ static void must(embla_status status)
     exit(1);
 }
 
+/* One optimizer for each tensor of the model. A view makes the tensor a table. */
+typedef struct {
+    embla_optim *optim;
+    embla_table *view;
+} part;
+
+static void prepare(embla_gpt *gpt, size_t n, part *out, embla_span *gradient)
+{
+    const embla_table_options writable = {.writable = true};
+    embla_gpt_tensor tensor;
+    must(embla_gpt_tensor_at(gpt, n, &tensor));
+    const embla_optim_options adam = {.kind = EMBLA_OPTIM_ADAMW, .decay = tensor.decays ? 0.1 : 0};
+    const embla_table_layout layout = {.dtype = EMBLA_F32, .rows = tensor.rows, .dim = tensor.dim};
+    size_t numbers = (size_t)tensor.rows * tensor.dim;
+    *gradient = (embla_span){tensor.gradient, numbers};
+    must(embla_table_view(&layout, tensor.values, numbers * sizeof(float), &writable, &out->view));
+    must(embla_optim_new(out->view, &adam, &out->optim));
+}
+
 static void update_ngrams(embla_gpt *gpt, embla_optim *optim, double rate)
 {
     const int64_t *rows;
@@ -36,10 +55,9 @@ int main(int argc, char **argv)
     embla_gpt_shape shape = {.dim = 32, .layers = 1, .heads = 4, .positions = LENGTH};
     embla_corpus *corpus = NULL;
     embla_gpt *gpt = NULL;
-    embla_optim *optims[TENSORS] = {NULL}, *ngram_optim = NULL;
-    embla_table *views[TENSORS] = {NULL};
+    embla_optim *ngram_optim = NULL;
+    part parts[TENSORS];
     embla_span spans[TENSORS];
-    embla_gpt_tensor tensor;
     must(embla_corpus_open(argc > 1 ? argv[1] : "names.txt", &lines, &corpus));
     shape.vocab = embla_corpus_vocab(corpus);
     shape.ngram = (embla_gpt_ngram){.rows = 2000, .dim = 8};
@@ -47,18 +65,7 @@ int main(int argc, char **argv)
     must(embla_gpt_reserve(gpt, BATCH, LENGTH));
 
     size_t count = embla_gpt_tensor_count(gpt);
-    for (size_t i = 0; i < count; i++) {
-        const embla_table_options writable = {.writable = true};
-        must(embla_gpt_tensor_at(gpt, i, &tensor));
-        const embla_optim_options adam = {.kind = EMBLA_OPTIM_ADAMW,
-                                          .decay = tensor.decays ? 0.1 : 0};
-        size_t numbers = (size_t)tensor.rows * tensor.dim;
-        spans[i] = (embla_span){tensor.gradient, numbers};
-        must(embla_table_view(
-            &(embla_table_layout){.dtype = EMBLA_F32, .rows = tensor.rows, .dim = tensor.dim},
-            tensor.values, numbers * sizeof(float), &writable, &views[i]));
-        must(embla_optim_new(views[i], &adam, &optims[i]));
-    }
+    for (size_t i = 0; i < count; i++) prepare(gpt, i, &parts[i], &spans[i]);
     const embla_optim_options adagrad = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE};
     must(embla_optim_new(embla_gpt_ngram_table(gpt), &adagrad, &ngram_optim));
 
@@ -77,7 +84,8 @@ int main(int argc, char **argv)
         must(embla_gpt_backward(gpt, &batch, &options, &report));
         must(embla_clip(spans, count, 1.0, NULL, &norm));
         must(embla_schedule_rate(&schedule, step, &rate));
-        for (size_t i = 0; i < count; i++) must(embla_optim_step(optims[i], rate, spans[i].values));
+        for (size_t i = 0; i < count; i++)
+            must(embla_optim_step(parts[i].optim, rate, spans[i].values));
         update_ngrams(gpt, ngram_optim, 5 * rate);
         if (step % 20 == 0) printf("step %2d: loss %.1f\n", step, report.loss);
     }
@@ -87,7 +95,8 @@ int main(int argc, char **argv)
         targets, &other.length));
     must(embla_gpt_loss(gpt, &other, NULL, &report)); /* of other names */
     printf("after %d steps: loss %.1f\n", STEPS, report.loss);
-    for (size_t i = 0; i < count; i++) embla_optim_free(optims[i]), embla_table_free(views[i]);
+    for (size_t i = 0; i < count; i++)
+        embla_optim_free(parts[i].optim), embla_table_free(parts[i].view);
     embla_optim_free(ngram_optim);
     embla_gpt_free(gpt);
     embla_corpus_free(corpus);

@@ -550,12 +550,11 @@ typedef struct {
     /* The check: "table", "tokens", "mapping", "vocab_size", "dim", "head", "head bias",
      * "per layer", "positions", "tied", "copies", "type", "numbers", "zeros", "config", "note". */
     const char *check;
-    const char *found;    /* a sentence with both numbers */
-    const char *remedy;   /* what to do; NULL means nothing */
-    const char *tensor;   /* the tensor that it is about; NULL means none */
-    int64_t rows;         /* "numbers": rows with a NaN or an infinity; "zeros": rows of zeros */
-    int64_t first_row;    /* the first of these rows; -1 means that there are none */
-    uint64_t reserved[4]; /* is 0 */
+    const char *found;  /* a sentence with both numbers */
+    const char *remedy; /* what to do; NULL means nothing */
+    const char *tensor; /* the tensor that it is about; NULL means none */
+    int64_t rows;       /* "numbers": rows with a NaN or an infinity; "zeros": rows of zeros */
+    int64_t first_row;  /* the first of these rows; -1 means that there are none */
 } embla_finding;
 
 typedef struct {

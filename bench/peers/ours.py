@@ -25,9 +25,9 @@ c_ptr, c_size, c_int, c_bool = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, c
 c_i64, c_float, c_double = ctypes.c_int64, ctypes.c_float, ctypes.c_double
 
 
-def structure(*fields, reserved=4):
-    """A struct of the public headers; most end with reserved words."""
-    end = [("reserved", ctypes.c_uint64 * reserved)] if reserved else []
+def structure(*fields):
+    """A struct of the public headers: it ends with four reserved words."""
+    end = [("reserved", ctypes.c_uint64 * 4)]
     return type("Structure", (ctypes.Structure,), {"_fields_": list(fields) + end})
 
 
@@ -58,8 +58,7 @@ NearOptions = structure(("rows", c_i64), ("exclude", c_ptr), ("exclude_count", c
                         ("threads", c_int), ("measure", c_int))
 AnalogyOptions = structure(("rows", c_i64), ("threads", c_int), ("keep_words", c_bool),
                            ("kind", c_int))
-RowFormat = structure(("dim", c_size), ("dtype", c_int), ("scales", c_int), ("scale", c_float),
-                      reserved=0)
+RowFormat = structure(("dim", c_size), ("dtype", c_int), ("scales", c_int), ("scale", c_float))
 NEIGHBOUR = numpy.dtype([("row", "i8"), ("score", "f8")])  # embla_neighbour
 
 
