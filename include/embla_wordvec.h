@@ -133,10 +133,13 @@ EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_save(const embla_wordvec *wor
  * EMBLA_ERR_FORMAT if the file is damaged. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_load(embla_wordvec *wordvec, const char *path);
 
+/* Whether the rows are numbers. EMBLA_ERR_RANGE if some are NaN or infinite: the training has
+ * diverged, and needs a lower rate. */
+EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_check(embla_wordvec *wordvec);
 /* Writes the result to a safetensors file: "embedding.weight" (rows x dim), "counts", and with
  * n-grams "subwords" and "subword_buckets". The words go to NAME.vocab.txt beside it. `path` is
  * replaced if it is a file. NAME.vocab.txt is replaced only if Embla wrote it, and if no NAME.npy
- * uses it too; EMBLA_ERR_ARGUMENT otherwise. */
+ * uses it too; EMBLA_ERR_ARGUMENT otherwise. EMBLA_ERR_RANGE as embla_wordvec_check. */
 EMBLA_API EMBLA_CHECKED embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path);
 /* Checks, before a long training, that embla_wordvec_write can use these names.
  * EMBLA_ERR_ARGUMENT as above. */

@@ -559,6 +559,27 @@ static void a_text_that_is_cut_is_noticed(void **state)
     scratch_free(&p.s);
 }
 
+static void rows_that_have_diverged_are_not_written(void **state)
+{
+    place p;
+    (void)state;
+    write_story(&p, 300);
+    embla_wordvec_options options = kinds[0];
+    embla_wordvec *w = open_words(&p, &options);
+    assert_ok(embla_wordvec_check(w));
+    embla_wordvec_free(w);
+    options.rate = 1e30;
+    w = open_words(&p, &options);
+    train_to(w, INT64_MAX);
+    assert_status(embla_wordvec_check(w), EMBLA_ERR_RANGE);
+    assert_error_has("rows are NaN or infinite");
+    assert_error_has("a lower rate than 1e+30");
+    assert_status(embla_wordvec_write(w, scratch_path(&p.s, "out.safetensors")), EMBLA_ERR_RANGE);
+    assert_int_not_equal(access(p.s.path, F_OK), 0);
+    embla_wordvec_free(w);
+    scratch_free(&p.s);
+}
+
 /* Nobody typed the name of the words' file: what others wrote there stays. */
 static void words_beside_a_result_are_replaced_only_if_they_are_ours(void **state)
 {
@@ -659,6 +680,7 @@ int main(void)
         cmocka_unit_test(hostile_texts_and_options),
         cmocka_unit_test(binary_texts_are_texts),
         cmocka_unit_test(a_text_that_is_cut_is_noticed),
+        cmocka_unit_test(rows_that_have_diverged_are_not_written),
         cmocka_unit_test(every_failure_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

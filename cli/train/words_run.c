@@ -119,32 +119,12 @@ static int begin(cli_words *w, const char *watch)
     return code == CLI_DONE ? save_state(w) : code; /* so that a write error shows at once */
 }
 
-/* A rate that is too high makes rows grow without bound. */
-static int check_rows(const cli_words *w)
-{
-    const embla_table *table = NULL;
-    int64_t bad = 0;
-    char rows[CLI_CELL], all[CLI_CELL];
-    if (embla_wordvec_table(w->words, &table) != EMBLA_OK) return cli_failed("%s", embla_error());
-    for (int64_t row = 0; row < w->about.words; row++) {
-        const float *values = embla_table_row(table, row);
-        size_t k = 0;
-        while (k < w->options.dim && isfinite(values[k])) k++;
-        bad += k < w->options.dim;
-    }
-    if (bad == 0) return CLI_DONE;
-    return cli_failed(
-        "%s of %s are NaN or infinite, so nothing was written; use a lower --rate than %g",
-        cli_commas(bad, rows), cli_plural(w->about.words, "row", all), w->options.rate);
-}
-
 /* Writes the result, or saves what was not finished. */
 static int finish(cli_words *w)
 {
     if (w->last.step < w->last.steps) return save_state(w);
-    int code = check_rows(w);
-    bool diverged = code != CLI_DONE;
-    if (!diverged) code = cli_words_write(w);
+    bool diverged = embla_wordvec_check(w->words) == EMBLA_ERR_RANGE;
+    int code = diverged ? cli_failed("%s", embla_error()) : cli_words_write(w);
     if (code == CLI_DONE || diverged)
         (void)unlink(w->state); /* nothing to resume */
     else

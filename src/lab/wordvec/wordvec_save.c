@@ -4,6 +4,7 @@
  * A state has the rows of words as inputs and as outputs, those of n-grams, and as metadata the
  * options, the text's checksum and the step. The words are not saved: the text has them.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,12 +281,34 @@ static embla_status write_both(embla_wordvec *w, const char *path, embla_arena *
     return status;
 }
 
+/* A rate that is too high makes rows grow without bound. */
+embla_status embla_wordvec_check(embla_wordvec *wordvec)
+{
+    const embla_table *table = NULL;
+    int64_t bad = 0;
+    EMBLA_NEED(wordvec);
+    EMBLA_TRY(embla_wordvec_table(wordvec, &table));
+    for (int64_t row = 0; row < wordvec->lexicon.count; row++) {
+        const float *values = embla_table_row(table, row);
+        size_t k = 0;
+        while (k < wordvec->options.dim && isfinite(values[k])) k++;
+        bad += k < wordvec->options.dim;
+    }
+    if (bad == 0) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "%" PRId64 " of %" PRId64
+                      " rows are NaN or infinite, so nothing is written; train again with a lower "
+                      "rate than %g",
+                      bad, wordvec->lexicon.count, wordvec->options.rate);
+}
+
 embla_status embla_wordvec_write(embla_wordvec *wordvec, const char *path)
 {
     embla_wordvec *w = wordvec;
     embla_arena arena = {0};
     EMBLA_NEED(wordvec);
     EMBLA_NEED(path);
+    EMBLA_TRY(embla_wordvec_check(w));
     embla_status status = write_both(w, path, &arena);
     embla_arena_free(&arena);
     return status;
