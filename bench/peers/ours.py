@@ -54,9 +54,12 @@ LossReport = structure(("loss", c_double), ("z_loss", c_double), ("counted", c_i
                        ("ignored", c_i64), ("correct", c_i64))
 PoolOptions = structure(("lengths", c_ptr), ("weights", c_ptr), ("threads", c_int), ("kind", c_int),
                         ("normalize", c_bool))
-NearOptions = structure(("rows", c_i64), ("exclude", c_ptr), ("exclude_count", c_size),
-                        ("threads", c_int), ("measure", c_int))
-AnalogyOptions = structure(("rows", c_i64), ("threads", c_int), ("keep_words", c_bool),
+NearOptions = structure(("k", c_size), ("rows", c_i64), ("exclude", c_ptr),
+                        ("exclude_count", c_size), ("threads", c_int), ("measure", c_int),
+                        ("sketch", c_ptr), ("progress", c_ptr), ("context", c_ptr))
+AnalogyQuestion = structure(("plus", c_ptr), ("minus", c_ptr), ("plus_count", c_size),
+                            ("minus_count", c_size))
+AnalogyOptions = structure(("k", c_size), ("rows", c_i64), ("threads", c_int), ("keep_words", c_bool),
                            ("kind", c_int))
 RowFormat = structure(("dim", c_size), ("dtype", c_int), ("scales", c_int), ("scale", c_float))
 NEIGHBOUR = numpy.dtype([("row", "i8"), ("score", "f8")])  # embla_neighbour

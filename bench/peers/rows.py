@@ -6,8 +6,9 @@ import os
 
 import numpy
 
-from peers.ours import (DOT, NEIGHBOUR, Q4_0, Q8_0, AnalogyOptions, LookupOptions, NearOptions,
-                        PoolOptions, RowFormat, agree, at, c_ptr, c_size, normal, same_rows, tokens)
+from peers.ours import (DOT, NEIGHBOUR, Q4_0, Q8_0, AnalogyOptions, AnalogyQuestion,
+                        LookupOptions, NearOptions, PoolOptions, RowFormat, agree, at, c_ptr, c_size,
+                        normal, same_rows, tokens)
 
 TOP = 10
 FAISS_PRODUCTS = 20  # queries from which faiss multiplies matrices
@@ -122,10 +123,10 @@ class Nearest:
         self.queries /= numpy.linalg.norm(self.queries, axis=1, keepdims=True)
         self.table = run.embla.view(self.rows)
         self.out = numpy.empty((count, TOP), NEIGHBOUR)
-        self.options = NearOptions(threads=run.threads, measure=DOT)
+        self.options = NearOptions(k=TOP, threads=run.threads, measure=DOT)
 
     def ours(self):
-        self.run.embla("near", self.table, at(self.queries), c_size(self.count), c_size(TOP),
+        self.run.embla("near", self.table, at(self.queries), c_size(self.count),
                        ctypes.byref(self.options), at(self.out), None)
 
     def numpy(self):
@@ -180,12 +181,12 @@ def analogy(run):
     vectors.add_vectors(["w%d" % i for i in range(rows)], weight)
     table, out = run.embla.view(weight), numpy.empty(TOP, NEIGHBOUR)
     questions = tokens("uniform", rows, 60).reshape(20, 3)
-    options = AnalogyOptions(threads=run.threads)
+    options = AnalogyOptions(k=TOP, threads=run.threads)
 
     def ask(question):
         plus, minus = question[:2].copy(), question[2:].copy()
-        run.embla("analogy", table, at(plus), c_size(2), at(minus), c_size(1), c_size(TOP),
-                  ctypes.byref(options), at(out), None)
+        asked = AnalogyQuestion(plus=at(plus), minus=at(minus), plus_count=2, minus_count=1)
+        run.embla("analogy", table, ctypes.byref(asked), ctypes.byref(options), at(out), None)
 
     def theirs(question):
         a, b, c = ("w%d" % word for word in question)
