@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loss of a head in its three ways (f64, f32 by plain loops, f32 by the engine): against the
- * definition, against central differences, and against one another.
+/* The loss of a head in its two ways, by plain loops and by the engine: against its definition in
+ * double, and gradients against central differences of that.
  */
 #include "reals.h"
 
 #include "engine.h"
-
-static const embla_gpt_precision both[] = {EMBLA_GPT_F32, EMBLA_GPT_F64};
 
 typedef struct {
     size_t n, dim;
@@ -14,7 +12,7 @@ typedef struct {
     double weight;
     reals hidden, table, dhidden, dtable;
     int32_t *targets;
-    embla_loss_report report[2]; /* by precision */
+    embla_loss_report report;
 } head;
 
 static head head_new(size_t n, size_t dim, int64_t vocab)
@@ -43,23 +41,14 @@ static void head_free(head *h)
 
 static embla_status run_way(head *h, const embla_layer_way *way, bool learn)
 {
-    embla_gpt_precision p = way->precision;
-    return embla_layer_loss(
-        way, reals_at(&h->hidden, p), h->targets, h->n, h->dim, reals_at(&h->table, p), h->vocab,
-        h->weight, learn ? reals_at(&h->dhidden, p) : NULL, reals_at(&h->dtable, p), &h->report[p]);
+    return embla_layer_loss(way, h->hidden.f, h->targets, h->n, h->dim, h->table.f, h->vocab,
+                            h->weight, learn ? h->dhidden.f : NULL, h->dtable.f, &h->report);
 }
 
-static embla_status run(head *h, embla_gpt_precision p, int threads, bool learn)
+static embla_status run(head *h, int threads, bool learn)
 {
-    embla_layer_way way = reals_way(p, threads);
+    embla_layer_way way = reals_way(threads);
     return run_way(h, &way, learn);
-}
-
-static double scalar(void *context)
-{
-    head *h = context;
-    assert_ok(run(h, EMBLA_GPT_F64, 1, false));
-    return h->report[EMBLA_GPT_F64].loss;
 }
 
 /* The loss by its definition; *correct is how often the target was the highest. */
@@ -85,11 +74,17 @@ static double define(const head *h, int64_t *correct, int64_t *counted)
     return *counted ? loss / (double)*counted : 0.0;
 }
 
-static void check_report(const head *h, embla_gpt_precision p, double tolerance)
+static double scalar(void *context)
+{
+    int64_t correct, counted;
+    return define(context, &correct, &counted);
+}
+
+static void check_report(const head *h, double tolerance)
 {
     int64_t correct, counted;
     double loss = define(h, &correct, &counted);
-    const embla_loss_report *report = &h->report[p];
+    const embla_loss_report *report = &h->report;
     assert_near(report->loss, loss, tolerance * (1.0 + loss));
     assert_true(report->z_loss == 0.0);
     assert_int_equal(report->correct, correct);
@@ -97,22 +92,45 @@ static void check_report(const head *h, embla_gpt_precision p, double tolerance)
     assert_int_equal(report->ignored, (int64_t)h->n - counted);
 }
 
+/* The definition's gradients in double; dtable is added. */
+static void define_back(head *h)
+{
+    double *p = calloc((size_t)h->vocab, sizeof *p), counted = 0.0;
+    assert_non_null(p);
+    for (size_t t = 0; t < h->n; t++) counted += h->targets[t] != EMBLA_TARGET_IGNORE;
+    for (size_t t = 0; t < h->n; t++) {
+        const double *x = h->hidden.d + t * h->dim;
+        double *dx = h->dhidden.d + t * h->dim, sum = 0.0;
+        for (size_t i = 0; i < h->dim; i++) dx[i] = 0.0;
+        if (h->targets[t] == EMBLA_TARGET_IGNORE) continue;
+        for (size_t v = 0; v < (size_t)h->vocab; v++)
+            sum += p[v] = exp(reals_dot(x, h->table.d + v * h->dim, h->dim));
+        for (size_t v = 0; v < (size_t)h->vocab; v++) {
+            double d = (p[v] / sum - ((int32_t)v == h->targets[t])) / counted;
+            for (size_t i = 0; i < h->dim; i++) {
+                dx[i] += d * h->table.d[v * h->dim + i];
+                h->dtable.d[v * h->dim + i] += d * x[i];
+            }
+        }
+    }
+    free(p);
+}
+
 static void check_head(size_t n, size_t dim, int64_t vocab)
 {
-    head h = head_new(n, dim, vocab);
-    reals before = reals_new(h.dtable.n, 54);
-    for (size_t p = 0; p < COUNT_OF(both); p++) assert_ok(run(&h, both[p], 2, true));
-    check_report(&h, EMBLA_GPT_F64, 1e-12);
-    check_report(&h, EMBLA_GPT_F32, 2e-6);
+    head h = head_new(n, dim, vocab), zero = head_new(n, dim, vocab);
+    assert_ok(run(&h, 2, true));
+    check_report(&h, 2e-6);
+    define_back(&h);
     reals_agree(&h.dhidden, 5e-6);
     reals_agree(&h.dtable, 5e-6);
-    for (size_t i = 0; i < before.n; i++) before.d[i] = h.dtable.d[i] - before.d[i];
-    reals_derivative(scalar, &h, h.hidden.d, h.dhidden.d, h.hidden.n, 1 + h.hidden.n / 20);
-    reals_derivative(scalar, &h, h.table.d, before.d, h.table.n, 1 + h.table.n / 20);
+    memset(zero.dtable.f, 0, zero.dtable.n * sizeof(float));
+    assert_ok(run(&zero, 2, true));
+    reals_derivative(scalar, &h, h.hidden.d, zero.dhidden.f, h.hidden.n, 1 + h.hidden.n / 20, 5e-6);
+    reals_derivative(scalar, &h, h.table.d, zero.dtable.f, h.table.n, 1 + h.table.n / 20, 5e-6);
     for (size_t t = 3; t < n; t += 5) /* not counted */
-        for (size_t i = 0; i < dim; i++)
-            assert_true(h.dhidden.f[t * dim + i] == 0.0f && h.dhidden.d[t * dim + i] == 0.0);
-    reals_free(&before);
+        for (size_t i = 0; i < dim; i++) assert_true(h.dhidden.f[t * dim + i] == 0.0f);
+    head_free(&zero);
     head_free(&h);
 }
 
@@ -131,130 +149,108 @@ static void the_weight_multiplies_gradients_alone(void **state)
 {
     static const size_t sizes[][3] = {{9, 8, 30}, {70, 32, 700}};
     (void)state;
-    for (size_t s = 0; s < COUNT_OF(sizes); s++)
-        for (size_t p = 0; p < COUNT_OF(both); p++) {
-            head one = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
-            head two = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
-            two.weight = 0.25;
-            memset(one.dtable.f, 0, one.dtable.n * sizeof(float));
-            memset(two.dtable.f, 0, two.dtable.n * sizeof(float));
-            assert_ok(run(&one, both[p], 1, true));
-            assert_ok(run(&two, both[p], 1, true));
-            assert_true(one.report[both[p]].loss == two.report[both[p]].loss);
-            if (both[p] == EMBLA_GPT_F32)
-                for (size_t i = 0; i < one.dtable.n; i++)
-                    assert_near(two.dtable.f[i], 0.25f * one.dtable.f[i], 1e-9);
-            else
-                for (size_t i = 0; i < one.dhidden.n; i++)
-                    assert_near(two.dhidden.d[i], 0.25 * one.dhidden.d[i], 1e-15);
-            head_free(&one);
-            head_free(&two);
-        }
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        head one = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
+        head two = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
+        two.weight = 0.25;
+        memset(one.dtable.f, 0, one.dtable.n * sizeof(float));
+        memset(two.dtable.f, 0, two.dtable.n * sizeof(float));
+        assert_ok(run(&one, 1, true));
+        assert_ok(run(&two, 1, true));
+        assert_true(one.report.loss == two.report.loss);
+        for (size_t i = 0; i < one.dtable.n; i++)
+            assert_near(two.dtable.f[i], 0.25f * one.dtable.f[i], 1e-9);
+        for (size_t i = 0; i < one.dhidden.n; i++)
+            assert_near(two.dhidden.f[i], 0.25f * one.dhidden.f[i], 1e-8);
+        head_free(&one);
+        head_free(&two);
+    }
 }
 
 static void without_gradients_nothing_but_the_report_is_written(void **state)
 {
     static const size_t sizes[][3] = {{9, 8, 30}, {70, 32, 700}};
     (void)state;
-    for (size_t s = 0; s < COUNT_OF(sizes); s++)
-        for (size_t p = 0; p < COUNT_OF(both); p++) {
-            head h = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
-            reals kept = reals_new(h.dtable.n, 54);
-            assert_ok(run(&h, both[p], 1, false));
-            assert_memory_equal(h.dtable.f, kept.f, kept.n * sizeof(float));
-            assert_memory_equal(h.dtable.d, kept.d, kept.n * sizeof(double));
-            double loss = h.report[both[p]].loss;
-            assert_ok(run(&h, both[p], 1, true));
-            assert_true(h.report[both[p]].loss == loss);
-            reals_free(&kept);
-            head_free(&h);
-        }
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        head h = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
+        reals kept = reals_new(h.dtable.n, 54);
+        assert_ok(run(&h, 1, false));
+        assert_memory_equal(h.dtable.f, kept.f, kept.n * sizeof(float));
+        double loss = h.report.loss;
+        assert_ok(run(&h, 1, true));
+        assert_true(h.report.loss == loss);
+        reals_free(&kept);
+        head_free(&h);
+    }
 }
 
 static void gradients_may_take_the_place_of_hidden(void **state)
 {
     static const size_t sizes[][3] = {{130, 8, 30}, {70, 32, 700}};
     (void)state;
-    for (size_t s = 0; s < COUNT_OF(sizes); s++)
-        for (size_t p = 0; p < COUNT_OF(both); p++) {
-            head h = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
-            embla_layer_way way = reals_way(both[p], 1);
-            void *hidden = reals_at(&h.hidden, both[p]);
-            assert_ok(run(&h, both[p], 1, true));
-            assert_ok(embla_layer_loss(&way, hidden, h.targets, h.n, h.dim,
-                                       reals_at(&h.table, both[p]), h.vocab, 0.0, hidden, NULL,
-                                       NULL));
-            assert_memory_equal(hidden, reals_at(&h.dhidden, both[p]),
-                                h.hidden.n * embla_real_bytes(both[p]));
-            head_free(&h);
-        }
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        head h = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
+        embla_layer_way way = reals_way(1);
+        assert_ok(run(&h, 1, true));
+        assert_ok(embla_layer_loss(&way, h.hidden.f, h.targets, h.n, h.dim, h.table.f, h.vocab, 0.0,
+                                   h.hidden.f, NULL, NULL));
+        assert_memory_equal(h.hidden.f, h.dhidden.f, h.hidden.n * sizeof(float));
+        head_free(&h);
+    }
 }
 
 static void nothing_counted_is_a_loss_of_0(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(both); p++) {
-        head h = head_new(6, 4, 9);
-        for (size_t i = 0; i < 6; i++) h.targets[i] = EMBLA_TARGET_IGNORE;
-        assert_ok(run(&h, both[p], 1, true));
-        assert_true(h.report[both[p]].loss == 0.0 && h.report[both[p]].ignored == 6);
-        for (size_t i = 0; both[p] == EMBLA_GPT_F32 && i < 24; i++)
-            assert_true(h.dhidden.f[i] == 0.0f);
-        h.n = 0;
-        assert_ok(run(&h, both[p], 1, true));
-        assert_int_equal(h.report[both[p]].counted, 0);
-        head_free(&h);
-    }
+    head h = head_new(6, 4, 9);
+    for (size_t i = 0; i < 6; i++) h.targets[i] = EMBLA_TARGET_IGNORE;
+    assert_ok(run(&h, 1, true));
+    assert_true(h.report.loss == 0.0 && h.report.ignored == 6);
+    for (size_t i = 0; i < 24; i++) assert_true(h.dhidden.f[i] == 0.0f);
+    h.n = 0;
+    assert_ok(run(&h, 1, true));
+    assert_int_equal(h.report.counted, 0);
+    head_free(&h);
 }
 
 static void the_first_of_equal_logits_is_the_choice(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(both); p++) {
-        head h = head_new(2, 4, 9);
-        memset(h.hidden.f, 0, 8 * sizeof(float));
-        memset(h.hidden.d, 0, 8 * sizeof(double));
-        h.targets[0] = 0, h.targets[1] = 1;
-        assert_ok(run(&h, both[p], 1, false));
-        assert_int_equal(h.report[both[p]].correct, 1);
-        assert_near(h.report[both[p]].loss, log(9.0), 1e-7);
-        head_free(&h);
-    }
+    head h = head_new(2, 4, 9);
+    memset(h.hidden.f, 0, 8 * sizeof(float));
+    h.targets[0] = 0, h.targets[1] = 1;
+    assert_ok(run(&h, 1, false));
+    assert_int_equal(h.report.correct, 1);
+    assert_near(h.report.loss, log(9.0), 1e-7);
+    head_free(&h);
 }
 
 static void a_target_past_the_table_is_refused(void **state)
 {
     static const int32_t wrong[] = {9, -1, -99, INT32_MAX};
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(both); p++)
-        for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-            head h = head_new(6, 4, 9);
-            reals kept = reals_new(24, 53);
-            h.targets[5] = wrong[i];
-            h.report[both[p]].counted = 77;
-            assert_status(run(&h, both[p], 1, true), EMBLA_ERR_RANGE);
-            assert_error_has("9 rows");
-            assert_memory_equal(h.dhidden.f, kept.f, 24 * sizeof(float));
-            assert_memory_equal(h.dhidden.d, kept.d, 24 * sizeof(double));
-            assert_int_equal(h.report[both[p]].counted, 77);
-            reals_free(&kept);
-            head_free(&h);
-        }
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        head h = head_new(6, 4, 9);
+        reals kept = reals_new(24, 53);
+        h.targets[5] = wrong[i];
+        h.report.counted = 77;
+        assert_status(run(&h, 1, true), EMBLA_ERR_RANGE);
+        assert_error_has("9 rows");
+        assert_memory_equal(h.dhidden.f, kept.f, 24 * sizeof(float));
+        assert_int_equal(h.report.counted, 77);
+        reals_free(&kept);
+        head_free(&h);
+    }
 }
 
 static void large_logits_keep_their_digits(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(both); p++) {
-        head h = head_new(7, 8, 12);
-        for (size_t i = 0; i < h.hidden.n; i++) {
-            h.hidden.f[i] *= 50.0f;
-            h.hidden.d[i] *= 50.0;
-        }
-        assert_ok(run(&h, both[p], 1, true));
-        check_report(&h, both[p], 1e-5);
-        head_free(&h);
-    }
+    head h = head_new(7, 8, 12);
+    for (size_t i = 0; i < h.hidden.n; i++) h.hidden.d[i] = (double)(h.hidden.f[i] *= 50.0f);
+    assert_ok(run(&h, 1, true));
+    check_report(&h, 1e-5);
+    head_free(&h);
 }
 
 static void threads_do_not_change_the_loss(void **state)
@@ -266,13 +262,10 @@ static void threads_do_not_change_the_loss(void **state)
         for (size_t i = 0; i < COUNT_OF(reals_threads); i++) {
             head other = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
             head *h = i == 0 ? &first : &other;
-            for (size_t p = 0; p < COUNT_OF(both); p++)
-                assert_ok(run(h, both[p], reals_threads[i], true));
+            assert_ok(run(h, reals_threads[i], true));
             assert_memory_equal(h->dtable.f, first.dtable.f, first.dtable.n * sizeof(float));
-            assert_memory_equal(h->dtable.d, first.dtable.d, first.dtable.n * sizeof(double));
             assert_memory_equal(h->dhidden.f, first.dhidden.f, first.dhidden.n * sizeof(float));
-            assert_memory_equal(h->dhidden.d, first.dhidden.d, first.dhidden.n * sizeof(double));
-            assert_memory_equal(h->report, first.report, sizeof first.report);
+            assert_memory_equal(&h->report, &first.report, sizeof first.report);
             head_free(&other);
         }
         head_free(&first);
@@ -285,13 +278,13 @@ static void bf16_is_near(void **state)
     (void)state;
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         head h = head_new(sizes[s][0], sizes[s][1], (int64_t)sizes[s][2]);
-        embla_layer_way way = reals_way(EMBLA_GPT_F32, 1);
+        embla_layer_way way = reals_way(1);
         way.compute = EMBLA_BF16;
         assert_ok(run_way(&h, &way, true));
-        assert_ok(run(&h, EMBLA_GPT_F64, 1, true));
-        double loss = h.report[EMBLA_GPT_F64].loss;
-        assert_near(h.report[EMBLA_GPT_F32].loss, loss, 1e-2 * loss);
-        assert_true(h.report[EMBLA_GPT_F32].loss != loss);
+        define_back(&h);
+        double loss = scalar(&h);
+        assert_near(h.report.loss, loss, 1e-2 * loss);
+        assert_true(fabs(h.report.loss - loss) > 1e-6 * loss);
         reals_agree(&h.dhidden, 1e-2);
         head_free(&h);
     }
@@ -300,31 +293,30 @@ static void bf16_is_near(void **state)
 static void the_loss_survives_failed_allocations(void **state)
 {
     (void)state;
-    for (size_t p = 0; p < COUNT_OF(both); p++) {
-        head large = head_new(70, 32, 700), small = head_new(64, 16, 300);
-        assert_ok(run(&large, both[p], 2, true));
-        REALS_EACH_ALLOCATION_FAILS(run(&large, both[p], 2, true));
-        REALS_EACH_ALLOCATION_FAILS(run(&small, both[p], 2, true));
-        head_free(&large);
-        head_free(&small);
-    }
+    head large = head_new(70, 32, 700), small = head_new(64, 16, 300);
+    assert_ok(run(&large, 2, true));
+    REALS_EACH_ALLOCATION_FAILS(run(&large, 2, true));
+    REALS_EACH_ALLOCATION_FAILS(run(&small, 2, true));
+    head_free(&large);
+    head_free(&small);
 }
 
-/* More rows than logits are held at once: a token at a time. */
+/* More rows than logits are held at once; where there is no engine, a token at a time. */
 static void tables_of_a_million_rows_are_fine(void **state)
 {
     size_t vocab = (1 << 20) + 5;
-    double hidden[2] = {1.0, -1.0}, dhidden[2], *table = calloc(vocab, sizeof *table);
-    double *dtable = calloc(vocab, sizeof *dtable);
+    float hidden[2] = {1.0f, -1.0f}, dhidden[2], *table = calloc(vocab, sizeof *table);
+    float *dtable = calloc(vocab, sizeof *dtable);
     const int32_t targets[2] = {3, (int32_t)vocab - 1};
-    embla_layer_way way = reals_way(EMBLA_GPT_F64, 1);
+    embla_layer_way way = reals_way(1);
     embla_loss_report report;
     (void)state;
     assert_true(table && dtable);
     assert_ok(embla_layer_loss(&way, hidden, targets, 2, 1, table, (int64_t)vocab, 0.0, dhidden,
                                dtable, &report));
-    assert_true(fabs(report.loss - log((double)vocab)) < 1e-9);
-    assert_true(fabs(dtable[3] + 0.5) < 1e-5 && fabs(dtable[vocab - 1] - 0.5) < 1e-5);
+    assert_near(report.loss, log((double)vocab), 1e-6);
+    assert_near(dtable[3], -0.5, 1e-5);
+    assert_near(dtable[vocab - 1], 0.5, 1e-5);
     free(table);
     free(dtable);
 }
