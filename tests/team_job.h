@@ -104,7 +104,7 @@ static inline void add_table(embla_checksum_state *state, const embla_train *t)
 static inline embla_checksum sum_of(const embla_train *t)
 {
     embla_checksum_state state;
-    size_t bytes = t->gpt->numbers * t->gpt->real;
+    size_t bytes = t->gpt->numbers * sizeof(float);
     embla_checksum_begin(&state);
     embla_checksum_add(&state, t->gpt->weights, bytes);
     add_table(&state, t);
@@ -114,7 +114,7 @@ static inline embla_checksum sum_of(const embla_train *t)
 static inline embla_checksum optimizer_of(const embla_train *t)
 {
     embla_checksum_state state;
-    size_t bytes = t->gpt->numbers * t->gpt->real;
+    size_t bytes = t->gpt->numbers * sizeof(float);
     embla_checksum_begin(&state);
     embla_checksum_add(&state, t->mean, bytes);
     embla_checksum_add(&state, t->squares, bytes);

@@ -16,10 +16,10 @@ static embla_gpt_shape tiny(void)
         .vocab = 7, .dim = 12, .layers = 2, .heads = 6, .hidden = 10, .positions = 5};
 }
 
-static embla_gpt *made(embla_gpt_shape shape, embla_gpt_precision precision)
+static embla_gpt *made(embla_gpt_shape shape)
 {
     embla_gpt *gpt = NULL;
-    assert_ok(embla_gpt_new_as(&shape, precision, 9, 0, &gpt));
+    assert_ok(embla_gpt_new(&shape, 9, 0, &gpt));
     return gpt;
 }
 
@@ -169,9 +169,9 @@ static void check_list(const embla_gpt *gpt, const expected *list, size_t count)
         bool follows = strstr(t.name, "attn.k") || strstr(t.name, "attn.v");
         assert_true(!end || (follows ? values == end : values >= end && values < end + 128));
         assert_true(follows || (uintptr_t)values % 64 == 0);
-        end = values + (size_t)t.rows * t.dim * gpt->real;
+        end = values + (size_t)t.rows * t.dim * sizeof(float);
     }
-    assert_true(end <= gpt->weights + gpt->numbers * gpt->real);
+    assert_true(end <= gpt->weights + gpt->numbers * sizeof(float));
 }
 
 static void tensors_come_in_the_order_of_microgpt(void **state)
@@ -183,7 +183,7 @@ static void tensors_come_in_the_order_of_microgpt(void **state)
     embla_gpt_preset preset;
     (void)state;
     assert_ok(embla_gpt_preset_find("microgpt", &preset));
-    embla_gpt *gpt = made(preset.shape, EMBLA_GPT_F32);
+    embla_gpt *gpt = made(preset.shape);
     check_list(gpt, list, COUNT_OF(list));
     embla_gpt_free(gpt);
 }
@@ -231,27 +231,25 @@ static void a_model_has_the_tensors_it_asks_for(void **state)
     (void)state;
     shape.layers = 1, shape.kv_heads = 2, shape.biases = shape.untied = shape.norm_first = true;
     shape.activation = EMBLA_ACTIVATION_SWIGLU, shape.position_kind = EMBLA_POSITIONS_ROTARY;
-    for (int precision = 0; precision < 2; precision++) {
-        embla_gpt *gpt = made(shape, (embla_gpt_precision)precision);
-        check_list(gpt, all, COUNT_OF(all));
-        embla_gpt_free(gpt);
-    }
+    embla_gpt *gpt = made(shape);
+    check_list(gpt, all, COUNT_OF(all));
+    embla_gpt_free(gpt);
     shape = tiny();
     shape.layers = 1, shape.hidden = 0, shape.no_norm_last = true;
     shape.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
-    embla_gpt *gpt = made(shape, EMBLA_GPT_F32);
+    gpt = made(shape);
     check_list(gpt, few, COUNT_OF(few));
     embla_gpt_free(gpt);
     /* a norm of squares has no bias, though linear layers have */
     shape.norm = EMBLA_NORM_RMS, shape.biases = true;
-    gpt = made(shape, EMBLA_GPT_F32);
+    gpt = made(shape);
     assert_int_equal(embla_gpt_tensor_count(gpt), COUNT_OF(few) + 6);
     embla_gpt_free(gpt);
 }
 
 static void a_tensor_past_the_last_is_refused(void **state)
 {
-    embla_gpt *gpt = made(tiny(), EMBLA_GPT_F32);
+    embla_gpt *gpt = made(tiny());
     embla_gpt_tensor t = {.rows = 77};
     (void)state;
     assert_status(embla_gpt_tensor_at(gpt, embla_gpt_tensor_count(gpt), &t), EMBLA_ERR_RANGE);
@@ -308,26 +306,24 @@ static void first_weights_have_the_spread_that_was_asked_for(void **state)
     }
 }
 
-/* A tensor's numbers depend on the seed and on what it is for, not on the other tensors, nor on
- * the precision; no two tensors have the same. */
+/* A tensor's numbers depend on the seed and on what it is for, not on the other tensors; no two
+ * tensors have the same. */
 static void first_weights_depend_on_seed_and_place_alone(void **state)
 {
     embla_gpt_shape other = tiny();
-    embla_gpt *one = made(tiny(), EMBLA_GPT_F32), *wide = made(tiny(), EMBLA_GPT_F64), *more, *seed;
+    embla_gpt *one = made(tiny()), *more, *seed;
     (void)state;
     other.layers = 3, other.biases = other.untied = other.norm_first = true;
     other.activation = EMBLA_ACTIVATION_SWIGLU;
-    more = made(other, EMBLA_GPT_F32);
+    more = made(other);
     assert_ok(embla_gpt_new(&other, 10, 0, &seed));
     for (size_t n = 0; n < embla_gpt_tensor_count(one); n++) {
-        embla_gpt_tensor t = tensor_at(one, n), w = tensor_of(wide, t.name);
+        embla_gpt_tensor t = tensor_at(one, n);
         embla_gpt_tensor m = tensor_of(more, t.name), s = tensor_of(seed, t.name);
         const float *values = t.values, *theirs = m.values;
         bool ends = strstr(t.name, "attn.o") || strstr(t.name, "mlp.down");
-        for (size_t i = 0; i < (size_t)t.rows * t.dim; i++) {
-            assert_true(((double *)w.values)[i] == (double)values[i]);
+        for (size_t i = 0; i < (size_t)t.rows * t.dim; i++)
             assert_near(theirs[i], ends ? values[i] * sqrt(2.0 / 3) : values[i], 1e-7);
-        }
         if (t.decays) assert_memory_not_equal(s.values, m.values, 48);
         for (size_t k = 0; t.decays && k < n; k++)
             if (tensor_at(one, k).decays)
@@ -335,24 +331,7 @@ static void first_weights_depend_on_seed_and_place_alone(void **state)
     }
     embla_gpt_free(seed);
     embla_gpt_free(more);
-    embla_gpt_free(wide);
     embla_gpt_free(one);
-}
-
-/* Rows longer than what is made at a time. */
-static void long_rows_are_the_same_in_f64(void **state)
-{
-    embla_gpt_shape shape = {
-        .vocab = 3, .dim = 600, .layers = 1, .heads = 1, .hidden = 257, .positions = 1};
-    embla_gpt *narrow = made(shape, EMBLA_GPT_F32), *wide = made(shape, EMBLA_GPT_F64);
-    (void)state;
-    for (size_t n = 0; n < embla_gpt_tensor_count(wide); n++) {
-        embla_gpt_tensor f = tensor_at(narrow, n), w = tensor_at(wide, n);
-        for (size_t i = 0; i < (size_t)w.rows * w.dim; i++)
-            assert_true(((double *)w.values)[i] == (double)((float *)f.values)[i]);
-    }
-    embla_gpt_free(wide);
-    embla_gpt_free(narrow);
 }
 
 /* ---- shapes ---- */
@@ -362,11 +341,10 @@ static void what_0_stands_for_is_filled_in(void **state)
     embla_gpt_shape shape = tiny();
     (void)state;
     shape.hidden = 0;
-    embla_gpt *gpt = made(shape, EMBLA_GPT_F64);
+    embla_gpt *gpt = made(shape);
     const embla_gpt_shape *s = &gpt->shape;
     assert_true(s->kv_heads == 6 && s->hidden == 48 && s->norm_epsilon == 1e-5 &&
                 s->rope_theta == 10000);
-    assert_int_equal(gpt->precision, EMBLA_GPT_F64);
     embla_gpt_free(gpt);
 }
 
@@ -432,8 +410,6 @@ static void other_arguments_are_refused(void **state)
     assert_error_has("out is NULL");
     assert_status(embla_gpt_blank(&s, EMBLA_GPT_F32, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
-    assert_status(embla_gpt_new_as(&s, (embla_gpt_precision)2, 1, 0, &gpt), EMBLA_ERR_ARGUMENT);
-    assert_error_has("precision is 2; it must be from 0 to 1");
     assert_status(embla_gpt_new(&s, 1, NAN, &gpt), EMBLA_ERR_ARGUMENT);
     assert_error_has("spread is nan; it must be from 0 to 1e+06");
     assert_status(embla_gpt_new(&s, 1, -1, &gpt), EMBLA_ERR_ARGUMENT);
@@ -441,8 +417,6 @@ static void other_arguments_are_refused(void **state)
     assert_null(gpt);
     assert_status(embla_gpt_plan_memory(&s, 1, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
-    assert_status(embla_gpt_plan_memory_as(&s, (embla_gpt_precision)-1, 1, 1, &plan),
-                  EMBLA_ERR_ARGUMENT);
     assert_status(embla_gpt_plan_memory(&s, 0, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("batch is 0 and length is 1; both must be at least 1");
     assert_status(embla_gpt_plan_memory(&s, 1, 0, &plan), EMBLA_ERR_ARGUMENT);
@@ -454,8 +428,7 @@ static void other_arguments_are_refused(void **state)
     assert_error_has("activations of");
     s.layers = 4096, s.dim = 1 << 20, s.heads = 1, s.hidden = 1 << 24;
     s.activation = EMBLA_ACTIVATION_SWIGLU;
-    assert_status(embla_gpt_plan_memory_as(&s, EMBLA_GPT_F64, 3 << 20, 1, &plan),
-                  EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_plan_memory(&s, 6 << 20, 1, &plan), EMBLA_ERR_ARGUMENT);
     assert_error_has("parameters and");
     assert_int_equal(plan.total, 77);
     assert_status(embla_gpt_reserve(NULL, 1, 1), EMBLA_ERR_ARGUMENT);
@@ -467,33 +440,32 @@ static void other_arguments_are_refused(void **state)
 static void room_is_what_the_plan_said(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 8; kind++) {
+    for (int kind = 0; kind < 4; kind++) {
         embla_gpt_shape s = tiny();
         embla_gpt_memory plan;
-        embla_gpt_precision precision = kind & 1 ? EMBLA_GPT_F64 : EMBLA_GPT_F32;
-        if (kind & 2) s.activation = EMBLA_ACTIVATION_SWIGLU, s.norm_first = true;
-        if (kind & 4) s.no_norm_last = true, s.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
-        embla_gpt *gpt = made(s, precision);
+        if (kind & 1) s.activation = EMBLA_ACTIVATION_SWIGLU, s.norm_first = true;
+        if (kind & 2) s.no_norm_last = true, s.position_kind = EMBLA_POSITIONS_SINUSOIDAL;
+        embla_gpt *gpt = made(s);
         assert_ok(embla_gpt_reserve(gpt, 3, 5));
-        assert_ok(embla_gpt_plan_memory_as(&s, precision, 3, 5, &plan));
-        size_t sines = kind & 4 ? 5 * 12 * sizeof(float) : 0;
+        assert_ok(embla_gpt_plan_memory(&s, 3, 5, &plan));
+        size_t sines = kind & 2 ? 5 * 12 * sizeof(float) : 0;
         assert_int_equal(plan.activations, gpt->at.bytes);
-        assert_int_equal(plan.gradients, gpt->numbers * gpt->real);
-        assert_int_equal(plan.weights, gpt->numbers * gpt->real + sines);
+        assert_int_equal(plan.gradients, gpt->numbers * sizeof(float));
+        assert_int_equal(plan.weights, gpt->numbers * sizeof(float) + sines);
         assert_int_equal(plan.optimizer, 2 * plan.gradients);
         assert_int_equal(plan.total,
                          plan.weights + plan.gradients + plan.optimizer + plan.activations);
         assert_int_equal(gpt->at.tokens, 15);
         /* the last array of the last layer ends inside */
         assert_true(gpt->at.layers + s.layers * gpt->at.layer_bytes <= gpt->at.bytes);
-        assert_true(gpt->at.out + 15 * 12 * gpt->real <= gpt->at.layer_bytes);
+        assert_true(gpt->at.out + 15 * 12 * sizeof(float) <= gpt->at.layer_bytes);
         embla_gpt_free(gpt);
     }
 }
 
 static void room_is_made_once_and_grows(void **state)
 {
-    embla_gpt *gpt = made(tiny(), EMBLA_GPT_F32);
+    embla_gpt *gpt = made(tiny());
     (void)state;
     assert_null(tensor_at(gpt, 0).gradient);
     assert_ok(embla_gpt_reserve(gpt, 2, 5));
@@ -565,7 +537,6 @@ int main(void)
         cmocka_unit_test(a_tensor_past_the_last_is_refused),
         cmocka_unit_test(first_weights_have_the_spread_that_was_asked_for),
         cmocka_unit_test(first_weights_depend_on_seed_and_place_alone),
-        cmocka_unit_test(long_rows_are_the_same_in_f64),
         cmocka_unit_test(what_0_stands_for_is_filled_in),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
         cmocka_unit_test(other_arguments_are_refused),

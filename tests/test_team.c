@@ -327,11 +327,6 @@ static void what_cannot_join_is_refused(void **unused)
     assert_error_has("has joined 1 ranks already");
     embla_train_free(train);
     embla_gpt_free(gpt);
-    assert_ok(embla_gpt_new_as(&shape, EMBLA_GPT_F64, 1, 0.08, &gpt));
-    assert_ok(embla_train_new(gpt, corpus, &variants[0].options, &train));
-    assert_status(embla_train_join(train, embla_comm_self(), NULL), EMBLA_ERR_UNSUPPORTED);
-    embla_train_free(train);
-    embla_gpt_free(gpt);
     embla_corpus_free(corpus);
 }
 

@@ -35,15 +35,14 @@ static embla_train_options options_of(unsigned freeze, int64_t below)
                                  .freeze_below = below};
 }
 
-static trained start_as(const embla_gpt_shape *kind, embla_gpt_precision precision,
-                        const embla_train_options *options)
+static trained start_with(const embla_gpt_shape *kind, const embla_train_options *options)
 {
     char text[400 * NAME_MOST];
     const embla_corpus_options stream = {.validation = 0.1, .seed = 3};
     trained t = {.corpus = open_text(&stream, text, write_names(text, 400, 16, 11))};
     embla_gpt_shape shape = *kind;
     shape.vocab = embla_corpus_vocab(t.corpus);
-    assert_ok(embla_gpt_new_as(&shape, precision, 1, 0.08, &t.gpt));
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, options, &t.train));
     return t;
 }
@@ -51,7 +50,7 @@ static trained start_as(const embla_gpt_shape *kind, embla_gpt_precision precisi
 static trained start(const embla_gpt_shape *kind, unsigned freeze, int64_t below)
 {
     const embla_train_options options = options_of(freeze, below);
-    return start_as(kind, EMBLA_GPT_F32, &options);
+    return start_with(kind, &options);
 }
 
 static void stop(trained *t)
@@ -135,19 +134,17 @@ static void the_norm_is_that_of_what_learns(void **state)
 {
     const unsigned all = EMBLA_FREEZE_TOKENS | EMBLA_FREEZE_POSITIONS | EMBLA_FREEZE_TRUNK;
     (void)state;
-    for (int precision = 0; precision < 2; precision++) {
-        double squares[4];
-        for (unsigned i = 0; i < 4; i++) {
-            /* each part alone, then all three */
-            const embla_train_options o = options_of(i < 3 ? all & ~(1u << i) : 0, 0);
-            trained t = start_as(&shapes[0], (embla_gpt_precision)precision, &o);
-            double norm = step(&t);
-            squares[i] = norm * norm;
-            stop(&t);
-        }
-        assert_near(squares[0] + squares[1] + squares[2], squares[3], 1e-6 * squares[3]);
-        for (int i = 0; i < 3; i++) assert_true(squares[i] > 1e-6 && squares[i] < squares[3]);
+    double squares[4];
+    for (unsigned i = 0; i < 4; i++) {
+        /* each part alone, then all three */
+        const embla_train_options o = options_of(i < 3 ? all & ~(1u << i) : 0, 0);
+        trained t = start_with(&shapes[0], &o);
+        double norm = step(&t);
+        squares[i] = norm * norm;
+        stop(&t);
     }
+    assert_near(squares[0] + squares[1] + squares[2], squares[3], 1e-6 * squares[3]);
+    for (int i = 0; i < 3; i++) assert_true(squares[i] > 1e-6 && squares[i] < squares[3]);
 }
 
 /* A small norm: all that learns is clipped by the norm of what learns. */
@@ -159,10 +156,10 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         embla_train_options o = options_of(EMBLA_FREEZE_TRUNK, ROWS);
         o.threads = i + 1;
         o.clip = 1e-3;
-        t[i] = start_as(&shapes[1], EMBLA_GPT_F32, &o);
+        t[i] = start_with(&shapes[1], &o);
         for (int n = 0; n < 5; n++) assert_true(step(&t[i]) > 1e-3);
         assert_memory_equal(t[i].gpt->weights, t[0].gpt->weights,
-                            t[0].gpt->numbers * t[0].gpt->real);
+                            t[0].gpt->numbers * sizeof(float));
     }
     for (int i = 0; i < 3; i++) stop(&t[i]);
 }
@@ -183,7 +180,7 @@ static void a_checkpoint_remembers_what_is_frozen(void **state)
     same = start(&shapes[0], EMBLA_FREEZE_POSITIONS, ROWS);
     assert_ok(embla_train_load(same.train, s.path));
     for (int i = 0; i < 3; i++) (void)step(&same);
-    assert_memory_equal(a.gpt->weights, same.gpt->weights, a.gpt->numbers * a.gpt->real);
+    assert_memory_equal(a.gpt->weights, same.gpt->weights, a.gpt->numbers * sizeof(float));
     other = start(&shapes[0], EMBLA_FREEZE_POSITIONS, ROWS + 1);
     assert_status(embla_train_load(other.train, s.path), EMBLA_ERR_ARGUMENT);
     assert_error_has("freeze_below 5, but this one has 6");

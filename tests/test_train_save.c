@@ -31,7 +31,6 @@ static size_t names_of(char *out, uint64_t seed)
 /* All that a training is made of, so that tests can change each. */
 typedef struct {
     embla_gpt_shape shape;
-    embla_gpt_precision precision;
     embla_train_options options;
     embla_corpus_options corpus;
     uint64_t text; /* seed of it */
@@ -50,7 +49,7 @@ static trained start(const recipe *r)
     embla_gpt_shape shape = r->shape;
     t.corpus = open_text(&r->corpus, text, names_of(text, r->text));
     if (shape.vocab == 0) shape.vocab = embla_corpus_vocab(t.corpus);
-    assert_ok(embla_gpt_new_as(&shape, r->precision, 1, 0.08, &t.gpt));
+    assert_ok(embla_gpt_new(&shape, 1, 0.08, &t.gpt));
     assert_ok(embla_train_new(t.gpt, t.corpus, &r->options, &t.train));
     return t;
 }
@@ -84,7 +83,7 @@ static void blob_add(blob *b, const void *bytes, size_t count)
 static blob blob_of(const trained *t)
 {
     blob b = {0};
-    size_t bytes = t->gpt->numbers * t->gpt->real;
+    size_t bytes = t->gpt->numbers * sizeof(float);
     blob_add(&b, &t->train->step, sizeof t->train->step);
     blob_add(&b, &t->train->updates, sizeof t->train->updates);
     blob_add(&b, t->gpt->weights, bytes);
@@ -136,7 +135,6 @@ static const recipe recipes[] = {
      .options = {.batch = 3, .schedule = SCHEDULE, .decay = 0.1, .compute = EMBLA_BF16},
      .corpus = {.in_order = true, .validation = -1}},
     {.shape = {.dim = 8, .layers = 1, .heads = 2, .positions = 8, .biases = true, .dropout = 0.1},
-     .precision = EMBLA_GPT_F64,
      .options = {.batch = 2, .schedule = SCHEDULE, .decay = 0.1, .clip = 0.5},
      .corpus = {.documents = true, .validation = 0.2}},
     {.shape = {.dim = 8,
@@ -227,10 +225,7 @@ static void what_was_saved_can_be_asked_for(void **state)
         assert_true(saved.corpus.seed == recipes[i].corpus.seed);
         assert_int_equal(saved.corpus.in_order, recipes[i].corpus.in_order);
         /* All of it made anew takes what was saved. */
-        recipe again = {.shape = saved.shape,
-                        .precision = recipes[i].precision,
-                        .options = saved.options,
-                        .corpus = saved.corpus};
+        recipe again = {.shape = saved.shape, .options = saved.options, .corpus = saved.corpus};
         trained u = start(&again);
         assert_ok(embla_train_load(u.train, s.path));
         blob wanted = blob_of(&t);
@@ -310,7 +305,6 @@ static void another_model_option_or_corpus_is_refused(void **state)
     OTHER(shape.no_norm_last, false, EMBLA_ERR_SHAPE, "no_norm_last");
     OTHER(shape.position_kind, EMBLA_POSITIONS_NONE, EMBLA_ERR_SHAPE, "position_kind");
     OTHER(shape.ngram.rows, 50, EMBLA_ERR_SHAPE, "ngram.rows 0");
-    OTHER(precision, EMBLA_GPT_F64, EMBLA_ERR_SHAPE, "precision 0, but this one has 1");
     OTHER(options.batch, 3, EMBLA_ERR_ARGUMENT,
           "the saved training run has batch 2, but this one has 3");
     OTHER(options.length, 4, EMBLA_ERR_ARGUMENT, "has length 8, but this one has 4");
