@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of a model, for scripts that hold another program's against them.
  *
- *   gpt_numbers learn SHAPE f32|f64 FILE   a random model of a small shape and a random batch:
+ *   gpt_numbers learn SHAPE FILE           a random model of a small shape and a random batch:
  *                                          tensors, their gradients, the loss
  *   gpt_numbers save SHAPE FOLDER          the same model by embla_gpt_save
  *   gpt_numbers logits FOLDER FILE TOKEN.. what a saved model says after each token
- *   gpt_numbers train PRESET FOLDER TEXT   trains a saved model in f64, one document of TEXT after
- *                                          the other, and prints "rate loss" of each step
  *
  * FILE is a safetensors file, written here in its plainest form; what is not a tensor stands in
  * its __metadata__. Gains and biases are moved off 1 and 0, or nothing would be seen of them.
@@ -170,31 +168,25 @@ static void write_contents(const contents *c, const char *path)
 
 /* ---- a random model ---- */
 
-static embla_gpt *make(const char *name, embla_gpt_precision precision)
+static embla_gpt *make(const char *name)
 {
     embla_gpt *gpt = NULL;
     uint64_t state = 5;
-    must(embla_gpt_new_as(find(name), precision, 7, 0.2, &gpt));
+    must(embla_gpt_new(find(name), 7, 0.2, &gpt));
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t;
         must(embla_gpt_tensor_at(gpt, n, &t));
-        for (size_t i = 0; !t.decays && i < t.dim; i++) {
-            float by = ((float)draw(&state, 1001) - 500) / 1000;
-            if (precision == EMBLA_GPT_F64)
-                ((double *)(void *)t.values)[i] += by;
-            else
-                t.values[i] += by;
-        }
+        for (size_t i = 0; !t.decays && i < t.dim; i++)
+            t.values[i] += ((float)draw(&state, 1001) - 500) / 1000;
     }
     return gpt;
 }
 
-static void learn(const char *name, const char *precision, const char *path)
+static void learn(const char *name, const char *path)
 {
     static contents c;
     static int32_t tokens[BATCH * LENGTH], targets[BATCH * LENGTH];
-    bool wide = strcmp(precision, "f64") == 0;
-    embla_gpt *gpt = make(name, wide ? EMBLA_GPT_F64 : EMBLA_GPT_F32);
+    embla_gpt *gpt = make(name);
     embla_loss_report report;
     uint64_t state = 9;
     uint32_t vocab = (uint32_t)gpt->shape.vocab;
@@ -211,9 +203,8 @@ static void learn(const char *name, const char *precision, const char *path)
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++) {
         embla_gpt_tensor t;
         must(embla_gpt_tensor_at(gpt, n, &t));
-        size_t size = wide ? sizeof(double) : sizeof(float);
-        add(&c, "", t.name, wide ? "F64" : "F32", size, t.rows, t.dim, t.values);
-        add(&c, "d.", t.name, wide ? "F64" : "F32", size, t.rows, t.dim, t.gradient);
+        add(&c, "", t.name, "F32", sizeof(float), t.rows, t.dim, t.values);
+        add(&c, "d.", t.name, "F32", sizeof(float), t.rows, t.dim, t.gradient);
     }
     add(&c, "", "tokens", "I32", sizeof(int32_t), BATCH, LENGTH, tokens);
     add(&c, "", "targets", "I32", sizeof(int32_t), BATCH, LENGTH, targets);
@@ -297,78 +288,24 @@ static void logits(const char *folder, const char *path, int32_t *tokens, size_t
 
 static void save(const char *name, const char *folder)
 {
-    embla_gpt *gpt = make(name, EMBLA_GPT_F32);
+    embla_gpt *gpt = make(name);
     must(embla_gpt_save(gpt, folder, NULL));
     embla_gpt_free(gpt);
-}
-
-/* ---- a training ---- */
-
-/* The same weights in f64. */
-static embla_gpt *widen(const embla_gpt *narrow)
-{
-    embla_gpt *wide = NULL;
-    must(embla_gpt_new_as(&narrow->shape, EMBLA_GPT_F64, 1, 0, &wide));
-    for (size_t n = 0; n < embla_gpt_tensor_count(narrow); n++) {
-        embla_gpt_tensor from, to;
-        must(embla_gpt_tensor_at(narrow, n, &from));
-        must(embla_gpt_tensor_at(wide, n, &to));
-        double *values = (double *)(void *)to.values;
-        for (size_t i = 0; i < (size_t)from.rows * from.dim; i++)
-            values[i] = (double)from.values[i];
-    }
-    return wide;
-}
-
-static void train(const char *name, const char *folder, const char *text)
-{
-    embla_gpt_preset p;
-    embla_gpt *narrow = open_model(folder), *gpt = widen(narrow);
-    embla_corpus *corpus = NULL;
-    embla_train *training = NULL;
-    embla_train_report report;
-    must(embla_gpt_preset_find(name, &p));
-    must(embla_corpus_open(text, &(embla_corpus_options){.documents = true, .in_order = true},
-                           &corpus));
-    must(embla_train_new(gpt, corpus,
-                         &(embla_train_options){.batch = p.batch,
-                                                .length = p.length,
-                                                .schedule = {.kind = p.schedule,
-                                                             .rate = p.rate,
-                                                             .final = p.final_rate,
-                                                             .warm_up = p.warm_up,
-                                                             .steps = p.steps},
-                                                .beta1 = p.beta1,
-                                                .beta2 = p.beta2,
-                                                .epsilon = p.epsilon,
-                                                .decay = p.decay,
-                                                .clip = p.clip},
-                         &training));
-    for (int64_t step = 0; step < p.steps; step++) {
-        must(embla_train_step(training, &report));
-        printf("%.17g %.17g\n", report.rate, report.loss);
-    }
-    embla_train_free(training);
-    embla_corpus_free(corpus);
-    embla_gpt_free(gpt);
-    embla_gpt_free(narrow);
 }
 
 int main(int count, char **words)
 {
     static int32_t tokens[TOKENS];
-    if (count == 5 && strcmp(words[1], "learn") == 0) {
-        learn(words[2], words[3], words[4]);
+    if (count == 4 && strcmp(words[1], "learn") == 0) {
+        learn(words[2], words[3]);
     } else if (count == 4 && strcmp(words[1], "save") == 0) {
         save(words[2], words[3]);
     } else if (count > 4 && count - 4 <= TOKENS && strcmp(words[1], "logits") == 0) {
         for (int i = 4; i < count; i++) tokens[i - 4] = (int32_t)strtol(words[i], NULL, 10);
         logits(words[2], words[3], tokens, (size_t)(count - 4));
-    } else if (count == 5 && strcmp(words[1], "train") == 0) {
-        train(words[2], words[3], words[4]);
     } else {
-        fprintf(stderr, "gpt_numbers learn SHAPE f32|f64 FILE | save SHAPE FOLDER | "
-                        "logits FOLDER FILE TOKEN.. | train PRESET FOLDER TEXT\n");
+        fprintf(stderr, "gpt_numbers learn SHAPE FILE | save SHAPE FOLDER | "
+                        "logits FOLDER FILE TOKEN..\n");
         return 1;
     }
     return 0;
