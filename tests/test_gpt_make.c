@@ -48,7 +48,7 @@ static int64_t parameters_of(const char *name, int64_t vocab)
     assert_ok(embla_gpt_preset_find(name, &preset));
     if (preset.shape.vocab == 0) preset.shape.vocab = vocab;
     /* nothing is filled: not a page of it is touched */
-    assert_ok(embla_gpt_blank(&preset.shape, EMBLA_GPT_F32, &gpt));
+    assert_ok(embla_gpt_blank(&preset.shape, &gpt));
     int64_t parameters = embla_gpt_parameters(gpt), sum = 0;
     for (size_t n = 0; n < embla_gpt_tensor_count(gpt); n++)
         sum += tensor_at(gpt, n).rows * (int64_t)tensor_at(gpt, n).dim;
@@ -408,7 +408,7 @@ static void other_arguments_are_refused(void **state)
     assert_error_has("the shape is NULL");
     assert_status(embla_gpt_new(&s, 1, 0, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
-    assert_status(embla_gpt_blank(&s, EMBLA_GPT_F32, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_gpt_blank(&s, NULL), EMBLA_ERR_ARGUMENT);
     assert_error_has("out is NULL");
     assert_status(embla_gpt_new(&s, 1, NAN, &gpt), EMBLA_ERR_ARGUMENT);
     assert_error_has("spread is nan; it must be from 0 to 1e+06");

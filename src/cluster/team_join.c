@@ -65,9 +65,6 @@ static embla_status check_join(const embla_train *t, const embla_comm *comm,
     if (t->shared)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the training has joined %d ranks already",
                           ((const team *)t->team)->comm->size);
-    if (t->gpt->precision != EMBLA_GPT_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "a training of %d ranks needs a model in f32, not f64", comm->size);
     if (o->shard_ngrams && !t->ngram)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the model has no n-gram table that %d ranks could divide", comm->size);

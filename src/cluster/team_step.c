@@ -53,8 +53,8 @@ static embla_status update_weights(const team *w, embla_train *t, const embla_tr
 embla_status embla_team_gather(const embla_team *w, const embla_train *t, void *values,
                                bool everyone)
 {
-    return embla_team_slices_gather(&w->slices, values, t->gpt->numbers * t->gpt->real,
-                                    w->slices.slice * t->gpt->real, everyone);
+    return embla_team_slices_gather(&w->slices, values, t->gpt->numbers * sizeof(float),
+                                    w->slices.slice * sizeof(float), everyone);
 }
 
 embla_status embla_team_step(embla_train *t, embla_train_report *r)

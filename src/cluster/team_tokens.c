@@ -87,7 +87,7 @@ static embla_status new_blocks(const embla_gpt *gpt, embla_team_tokens *x)
 {
     static const char *const names[BLOCKS] = {"the weights of a model", "the gradients of a model",
                                               "the means of gradients", "the squares of gradients"};
-    x->block_bytes = embla_gpt_trunk_numbers(gpt) * gpt->real;
+    x->block_bytes = embla_gpt_trunk_numbers(gpt) * sizeof(float);
     for (int i = 0; i < BLOCKS; i++)
         EMBLA_TRY(embla_mem_new(x->block_bytes, names[i], &x->blocks[i]));
     return EMBLA_OK;
@@ -180,7 +180,7 @@ void embla_team_tokens_free(embla_team_tokens *x)
 /* The training is at step 0, so the state of its optimizer is 0. */
 void embla_team_tokens_use(embla_team_tokens *x, embla_train *t)
 {
-    size_t bytes = t->gpt->numbers * t->gpt->real;
+    size_t bytes = t->gpt->numbers * sizeof(float);
     embla_mem_free(t->mean, bytes);
     embla_mem_free(t->squares, bytes);
     embla_gpt_drop_rows(t->gpt, x->blocks[WEIGHTS], x->blocks[GRADIENTS]);

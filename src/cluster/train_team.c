@@ -221,7 +221,7 @@ static int64_t weights_sum(team *w, const embla_train *t)
     }
     w->compared = t->step;
     embla_checksum_begin(&state);
-    embla_checksum_add(&state, gpt->weights + from * gpt->real, count * gpt->real);
+    embla_checksum_add(&state, gpt->weights + from * sizeof(float), count * sizeof(float));
     return (int64_t)(embla_checksum_end(&state).low >> 1);
 }
 

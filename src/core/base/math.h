@@ -3,8 +3,7 @@
  *
  * These are bodies (isa.h), compiled into the loops of each instruction set. They use only
  * operations that IEEE 754 rounds exactly (+ - * /) and operations on bits: every set gives the
- * same bits. Only the functions of rows of doubles (_f64) call the C library. They serve models
- * in double precision, which are what other implementations are compared with.
+ * same bits.
  *
  * Compilers turn a condition beside a polynomial into a branch and then make no vectors. So
  * conditions are masks (embla_select), and a row is clamped in a loop of its own.
@@ -61,12 +60,6 @@ EMBLA_BODY void embla_exp_row_f32(const float *x, size_t n, float base, float *o
     for (size_t i = 0; i < n; i++) out[i] = embla_exp_near(out[i]);
 }
 
-/* The same in double, by the C library. */
-EMBLA_BODY void embla_exp_row_f64(const double *x, size_t n, double base, double *out)
-{
-    for (size_t i = 0; i < n; i++) out[i] = exp(x[i] - base);
-}
-
 /* ---- hyperbolic tangents ---- */
 
 /* tanh with a relative error below 2e-7. Below 0.625 an odd polynomial (Cephes' tanhf), above
@@ -92,12 +85,6 @@ EMBLA_BODY float embla_tanh(float x)
 EMBLA_BODY void embla_tanh_row_f32(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) x[i] = embla_tanh(x[i]);
-}
-
-/* The same in double, by the C library. */
-EMBLA_BODY void embla_tanh_row_f64(double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) x[i] = tanh(x[i]);
 }
 
 /* ---- exponentials in double, for sums of probabilities ---- */
@@ -158,14 +145,6 @@ EMBLA_BODY double embla_sum_row_f32(const float *x, size_t n)
     return embla_add_tree(sums);
 }
 
-/* One sum, in order. */
-EMBLA_BODY double embla_sum_row_f64(const double *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += x[i];
-    return sum;
-}
-
 /* The largest of n numbers; NaN is ignored. -infinity if there is none. */
 EMBLA_BODY float embla_max_row_f32(const float *x, size_t n)
 {
@@ -180,13 +159,6 @@ EMBLA_BODY float embla_max_row_f32(const float *x, size_t n)
         for (size_t j = 0; j < half; j++)
             best[j] = best[j + half] > best[j] ? best[j + half] : best[j];
     return best[0];
-}
-
-EMBLA_BODY double embla_max_row_f64(const double *x, size_t n)
-{
-    double best = -INFINITY;
-    for (size_t i = 0; i < n; i++) best = x[i] > best ? x[i] : best;
-    return best;
 }
 
 #endif

@@ -90,8 +90,6 @@ embla_status embla_decoder_new(const embla_gpt *gpt, size_t capacity, embla_deco
     size_t bytes;
     EMBLA_NEED(gpt);
     EMBLA_NEED(out);
-    if (gpt->precision != EMBLA_GPT_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a decoder takes a model in f32, not in f64");
     EMBLA_TRY(embla_gpt_check_rows(gpt));
     if (capacity < 1 || capacity > gpt->shape.positions)
         return embla_fail(EMBLA_ERR_RANGE,
@@ -229,8 +227,7 @@ embla_status embla_decoder_append(embla_decoder *decoder, const int32_t *tokens,
     EMBLA_NEED_MANY(tokens, count);
     EMBLA_TRY(embla_options_check(options));
     int threads = options ? options->threads : 0;
-    const embla_layer_way way = {
-        .precision = EMBLA_GPT_F32, .compute = EMBLA_F32, .threads = threads};
+    const embla_layer_way way = {.compute = EMBLA_F32, .threads = threads};
     size_t n = 0;
     EMBLA_TRY(embla_threads_check(threads));
     EMBLA_TRY(check_tokens(d, tokens, count));

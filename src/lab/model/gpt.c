@@ -21,7 +21,7 @@
 
 typedef embla_gpt_pass pass;
 
-static char *in_layer(const pass *p, size_t layer, size_t place)
+static float *in_layer(const pass *p, size_t layer, size_t place)
 {
     return embla_pass_array(p, p->gpt->at.layers + layer * p->gpt->at.layer_bytes + place);
 }
@@ -38,7 +38,7 @@ static void *gradient(const pass *p, size_t layer, size_t slot)
 
 /* The residual stream before layer `layer`. If layer is the number of layers: after the last
  * one. */
-static char *residual_before(const pass *p, size_t layer)
+static float *residual_before(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
     if (layer > 0) return in_layer(p, layer - 1, at->out);
@@ -52,7 +52,7 @@ static bool has_grams(const pass *p, size_t layer)
 }
 
 /* The input of layer `layer`. */
-static char *stream(const pass *p, size_t layer)
+static float *stream(const pass *p, size_t layer)
 {
     return has_grams(p, layer) ? embla_pass_array(p, p->gpt->at.enriched)
                                : residual_before(p, layer);
@@ -134,8 +134,8 @@ static embla_attention attention_of(const pass *p, size_t layer)
 {
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
-    const char *q = in_layer(p, layer, at->joint);
-    const char *k = q + p->shape->dim * gpt->real;
+    const float *q = in_layer(p, layer, at->joint);
+    const float *k = q + p->shape->dim;
     return (embla_attention){.batch = p->batch,
                              .length = p->length,
                              .heads = p->shape->heads,
@@ -143,7 +143,7 @@ static embla_attention attention_of(const pass *p, size_t layer)
                              .size = gpt->size,
                              .q = q,
                              .k = k,
-                             .v = k + p->shape->kv_heads * gpt->size * gpt->real,
+                             .v = k + p->shape->kv_heads * gpt->size,
                              .q_stride = gpt->joint,
                              .kv_stride = gpt->joint,
                              .out = in_layer(p, layer, at->attended),
@@ -162,8 +162,8 @@ static embla_status rotate_heads(const pass *p, bool back, void *joint)
 static embla_status attention_forward(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
-    const char *x = stream(p, layer);
-    char *joint = in_layer(p, layer, at->joint);
+    const float *x = stream(p, layer);
+    float *joint = in_layer(p, layer, at->joint);
     embla_attention attention = attention_of(p, layer);
     EMBLA_TRY(norm_forward(p, layer, norm1_of(p), x));
     EMBLA_TRY(embla_linear_forward(
@@ -180,9 +180,9 @@ static embla_status attention_backward(const pass *p, size_t layer)
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
     embla_attention attention = attention_of(p, layer);
-    char *dy = embla_pass_array(p, at->dy), *dq = embla_pass_array(p, at->djoint);
-    char *dk = dq + p->shape->dim * gpt->real;
-    char *dv = dk + p->shape->kv_heads * gpt->size * gpt->real;
+    float *dy = embla_pass_array(p, at->dy), *dq = embla_pass_array(p, at->djoint);
+    float *dk = dq + p->shape->dim;
+    float *dv = dk + p->shape->kv_heads * gpt->size;
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_O, attention.out, p->shape->dim,
                            embla_pass_array(p, at->dhidden), dy));
     EMBLA_TRY(embla_attention_backward(&p->way, &attention, dy, dq, dk, dv));
@@ -220,8 +220,8 @@ static embla_status widen_backward(const pass *p, size_t layer, size_t slot, siz
 static embla_status feed_forward(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
-    char *x = in_layer(p, layer, at->middle), *active = in_layer(p, layer, at->active);
-    char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
+    float *x = in_layer(p, layer, at->middle), *active = in_layer(p, layer, at->active);
+    float *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
     EMBLA_TRY(norm_forward(p, layer, norm2_of(p), x));
     EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_UP, at->up));
     if (has_gate(p)) EMBLA_TRY(widen_forward(p, layer, EMBLA_GPT_GATE, at->gate));
@@ -234,8 +234,8 @@ static embla_status feed_forward(const pass *p, size_t layer)
 static embla_status feed_backward(const pass *p, size_t layer)
 {
     const embla_gpt_places *at = &p->gpt->at;
-    char *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
-    char *da = embla_pass_array(p, at->dhidden), *dup = embla_pass_array(p, at->dup);
+    float *up = in_layer(p, layer, at->up), *gate = in_layer(p, layer, at->gate);
+    float *da = embla_pass_array(p, at->dhidden), *dup = embla_pass_array(p, at->dup);
     EMBLA_TRY(end_backward(p, layer, EMBLA_GPT_DOWN, in_layer(p, layer, at->active),
                            p->shape->hidden, embla_pass_array(p, at->dy), da));
     EMBLA_TRY(embla_activation_backward(&p->way, p->shape->activation, has_gate(p) ? gate : up,
@@ -252,7 +252,7 @@ static embla_status feed_backward(const pass *p, size_t layer)
 
 /* ---- the last norm, head and loss ---- */
 
-static char *hidden_of(const pass *p)
+static float *hidden_of(const pass *p)
 {
     if (p->shape->no_norm_last) return stream(p, p->shape->layers);
     return embla_pass_array(p, p->gpt->at.hidden);
@@ -261,18 +261,12 @@ static char *hidden_of(const pass *p)
 static embla_status last_forward(const pass *p)
 {
     const embla_gpt *gpt = p->gpt;
-    size_t count = p->n * p->shape->dim;
-    if (!p->shape->no_norm_last)
-        EMBLA_TRY(embla_norm_forward(
-            &p->way, p->shape->norm, p->shape->norm_epsilon, stream(p, p->shape->layers), p->n,
-            p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
-            embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), embla_pass_array(p, gpt->at.hidden),
-            embla_pass_array(p, gpt->at.hidden_stats)));
-    if (gpt->precision != EMBLA_GPT_F64) return EMBLA_OK;
-    const double *wide = (const double *)(void *)hidden_of(p);
-    float *narrow = (float *)(void *)embla_pass_array(p, gpt->at.narrow);
-    for (size_t i = 0; i < count; i++) narrow[i] = (float)wide[i];
-    return EMBLA_OK;
+    if (p->shape->no_norm_last) return EMBLA_OK;
+    return embla_norm_forward(
+        &p->way, p->shape->norm, p->shape->norm_epsilon, stream(p, p->shape->layers), p->n,
+        p->shape->dim, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+        embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), embla_pass_array(p, gpt->at.hidden),
+        embla_pass_array(p, gpt->at.hidden_stats));
 }
 
 /* Computes dx from dy, the gradient of hidden. */
@@ -294,10 +288,10 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
     size_t head = embla_gpt_head_slot(gpt);
     void *dhidden = embla_pass_array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
     if (learns && p->negatives.negatives > 0)
-        return embla_layer_sampled_loss(&p->way, (const float *)(void *)hidden_of(p), p->targets,
-                                        p->n, p->shape->dim, embla_gpt_weight(gpt, head),
-                                        p->shape->vocab, p->weight, &p->negatives, dhidden,
-                                        embla_pass_gradient(p, head), report);
+        return embla_layer_sampled_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
+                                        embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,
+                                        &p->negatives, dhidden, embla_pass_gradient(p, head),
+                                        report);
     return embla_layer_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
                             embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,
                             learns ? dhidden : NULL, learns ? embla_pass_gradient(p, head) : NULL,
@@ -334,18 +328,13 @@ static embla_status backward(const pass *p)
     return embla_gpt_embed_backward(p);
 }
 
-static embla_status check_options(const embla_gpt *gpt, const embla_gpt_options *o)
+static embla_status check_options(const embla_gpt_options *o)
 {
     EMBLA_TRY(embla_options_check(o));
     EMBLA_TRY(embla_threads_check(o->threads));
     if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a model computes in f32 or bf16; compute is dtype %d", (int)o->compute);
-    if (o->compute == EMBLA_BF16 && gpt->precision == EMBLA_GPT_F64)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
-    if (o->negatives > 0 && gpt->precision == EMBLA_GPT_F64)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "a loss against %zu drawn tokens needs a model in f32", o->negatives);
     if (!isfinite(o->weight))
         return embla_fail(EMBLA_ERR_ARGUMENT, "weight is %g; it must be finite", o->weight);
     return EMBLA_OK;
@@ -402,13 +391,12 @@ static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *opti
     if (!options) options = &defaults;
     if (!p->rows) EMBLA_TRY(embla_gpt_check_rows(gpt));
     EMBLA_TRY(check_sizes(gpt, p->batch, p->length));
-    EMBLA_TRY(check_options(gpt, options));
+    EMBLA_TRY(check_options(options));
     p->gpt = gpt;
     p->shape = &gpt->shape;
-    if (!p->gradients) p->gradients = gpt->gradients;
+    if (!p->gradients) p->gradients = (float *)(void *)gpt->gradients;
     p->n = p->batch * p->length;
-    p->way = (embla_layer_way){.precision = gpt->precision,
-                               .compute = options->compute ? options->compute : EMBLA_F32,
+    p->way = (embla_layer_way){.compute = options->compute ? options->compute : EMBLA_F32,
                                .threads = options->threads,
                                .scratch = &gpt->scratch};
     p->weight = options->weight == 0 ? 1 : options->weight;
@@ -431,7 +419,7 @@ static pass pass_of(const embla_gpt_given *given)
                   .targets = given->batch.targets,
                   .batch = given->batch.batch,
                   .length = given->batch.length,
-                  .gradients = (char *)given->gradients,
+                  .gradients = given->gradients,
                   .rows = given->rows};
 }
 
@@ -506,6 +494,5 @@ const float *embla_gpt_hidden(const embla_gpt *gpt)
 {
     if (!gpt || !gpt->ran) return NULL;
     const pass p = {.gpt = gpt, .shape = &gpt->shape};
-    bool wide = gpt->precision == EMBLA_GPT_F64;
-    return (const float *)(void *)(wide ? embla_pass_array(&p, gpt->at.narrow) : hidden_of(&p));
+    return hidden_of(&p);
 }

@@ -95,14 +95,13 @@ typedef struct {
 } embla_gpt_part;
 
 /* Where activations lie: bytes from the start of their block; those of a layer from the start of
- * the layer's. All are of the model's precision, but for `narrow`. */
+ * the layer's. All are f32. */
 typedef struct {
     size_t tokens;   /* n that there is memory for */
     size_t embedded; /* n x C: token rows plus positions; input of layer 0 without norm_first */
     size_t first, first_stats;   /* n x C, n x 2: norm_first; then it is the input of layer 0 */
     size_t hidden, hidden_stats; /* n x C, n x 2: the last norm; without it, the output of the last
                                     layer is used */
-    size_t narrow;               /* n x C f32: hidden of an f64 model */
     size_t dx, dy;               /* n x C: gradients of the residual stream and inside branches */
     size_t djoint;               /* n x J */
     size_t dhidden, dup;        /* n x H (at least n x C, with n-grams n x 2C): gradients inside the
@@ -134,9 +133,7 @@ typedef struct {
 
 struct embla_gpt {
     embla_gpt_shape shape; /* with defaults filled in */
-    embla_gpt_precision precision;
     size_t bytes;          /* of this block: the struct, parts, part_of */
-    size_t real;           /* bytes of a number */
     size_t size;           /* numbers in a head */
     size_t joint;          /* J */
     size_t numbers;        /* in weights, and in gradients; gaps between tensors are 0 */
@@ -144,16 +141,16 @@ struct embla_gpt {
     size_t part_count;     /* tensors, in the order of the list */
     embla_gpt_part *parts; /* wte, wpe, lm_head, the first norm, the layers, the last norm */
     int32_t *part_of;      /* for each slot; -1 if there is no such tensor */
-    char *weights;         /* numbers x real */
+    char *weights;         /* numbers floats */
     char *gradients;       /* same layout; NULL until embla_gpt_reserve */
     char *activations;     /* NULL until embla_gpt_reserve */
     embla_gpt_places at;
     bool ran;                  /* a pass has run, so hidden is valid */
     float *sines;              /* positions x C: sinusoidal positions, or NULL */
-    embla_table *tokens;       /* f32: views of wte and of wpe (or of sines; NULL: none) .. */
+    embla_table *tokens;       /* views of wte and of wpe (or of sines; NULL: none) .. */
     embla_table *positions;    /* .. */
     embla_table *head;         /* .. and of lm_head; NULL where tied: tokens is the head */
-    embla_scatter *scatter;    /* f32, room for at.tokens */
+    embla_scatter *scatter;    /* room for at.tokens */
     embla_gpt_grams *grams;    /* NULL if there is no n-gram table */
     uint16_t *rounded;         /* weights in bf16, same layout; NULL until a pass needs them */
     embla_scratch scratch;     /* of layers */
@@ -165,13 +162,13 @@ struct embla_gpt {
 static inline void *embla_gpt_weight(const embla_gpt *gpt, size_t slot)
 {
     int32_t part = gpt->part_of[slot];
-    return part < 0 ? NULL : gpt->weights + gpt->parts[part].at * gpt->real;
+    return part < 0 ? NULL : gpt->weights + gpt->parts[part].at * sizeof(float);
 }
 
 static inline void *embla_gpt_gradient(const embla_gpt *gpt, size_t slot)
 {
     int32_t part = gpt->part_of[slot];
-    return part < 0 ? NULL : gpt->gradients + gpt->parts[part].at * gpt->real;
+    return part < 0 ? NULL : gpt->gradients + gpt->parts[part].at * sizeof(float);
 }
 
 /* The slot of the head: lm_head, or wte if tied. */
@@ -180,7 +177,7 @@ static inline size_t embla_gpt_head_slot(const embla_gpt *gpt)
     return gpt->shape.untied ? EMBLA_GPT_LM_HEAD : EMBLA_GPT_WTE;
 }
 
-/* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward, f32. */
+/* The vectors before the head (B, T, dim) of the last embla_gpt_loss or embla_gpt_backward. */
 const float *embla_gpt_hidden(const embla_gpt *gpt);
 /* Rounds all weights that are factors of products to bf16. */
 EMBLA_CHECKED embla_status embla_gpt_bf16_round(embla_gpt *gpt, int threads, embla_layer_bf16 *out);
@@ -193,18 +190,7 @@ EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,
 /* EMBLA_ERR_ARGUMENT if a number of a part ("a model") is not from least to most. */
 EMBLA_CHECKED embla_status embla_gpt_between(const char *part, const char *what, uint64_t is,
                                              uint64_t least, uint64_t most);
-/* Whether such a shape can be had in f32, or in f64. */
-EMBLA_CHECKED embla_status embla_gpt_precision_check(const embla_gpt_shape *shape,
-                                                     embla_gpt_precision precision);
-/* embla_gpt_new and embla_gpt_plan_memory in either precision. */
-EMBLA_CHECKED embla_status embla_gpt_new_as(const embla_gpt_shape *shape,
-                                            embla_gpt_precision precision, uint64_t seed,
-                                            double spread, embla_gpt **out);
-EMBLA_CHECKED embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape,
-                                                    embla_gpt_precision precision, size_t batch,
-                                                    size_t length, embla_gpt_memory *out);
 /* Creates a model with all weights 0, to be filled by the caller. */
-EMBLA_CHECKED embla_status embla_gpt_blank(const embla_gpt_shape *shape,
-                                           embla_gpt_precision precision, embla_gpt **out);
+EMBLA_CHECKED embla_status embla_gpt_blank(const embla_gpt_shape *shape, embla_gpt **out);
 
 #endif

@@ -190,55 +190,52 @@ static void list(listing *l)
 /* ---- activations ---- */
 
 /* Adds n x `numbers` values. */
-static size_t add_array(embla_layout *layout, size_t n, size_t numbers, size_t real)
+static size_t add_array(embla_layout *layout, size_t n, size_t numbers)
 {
-    return embla_layout_add(layout, n, numbers * real); /* bounded by the shape */
+    return embla_layout_add(layout, n, numbers * sizeof(float)); /* bounded by the shape */
 }
 
-static void add_layer_arrays(const embla_gpt_shape *s, size_t n, size_t real, embla_gpt_places *at)
+static void add_layer_arrays(const embla_gpt_shape *s, size_t n, embla_gpt_places *at)
 {
     embla_layout layout = {0};
     size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
-    at->norm1 = add_array(&layout, n, dim, real);
-    at->stats1 = add_array(&layout, n, 2, real);
-    at->joint = add_array(&layout, n, dim + 2 * kv, real);
-    at->attended = add_array(&layout, n, dim, real);
-    at->attended_stats = add_array(&layout, n, s->heads, real);
-    at->middle = add_array(&layout, n, dim, real);
-    at->norm2 = add_array(&layout, n, dim, real);
-    at->stats2 = add_array(&layout, n, 2, real);
-    at->up = add_array(&layout, n, s->hidden, real);
-    at->gate = add_array(&layout, n, swiglu * s->hidden, real);
-    at->active = add_array(&layout, n, s->hidden, real);
-    at->out = add_array(&layout, n, dim, real);
+    at->norm1 = add_array(&layout, n, dim);
+    at->stats1 = add_array(&layout, n, 2);
+    at->joint = add_array(&layout, n, dim + 2 * kv);
+    at->attended = add_array(&layout, n, dim);
+    at->attended_stats = add_array(&layout, n, s->heads);
+    at->middle = add_array(&layout, n, dim);
+    at->norm2 = add_array(&layout, n, dim);
+    at->stats2 = add_array(&layout, n, 2);
+    at->up = add_array(&layout, n, s->hidden);
+    at->gate = add_array(&layout, n, swiglu * s->hidden);
+    at->active = add_array(&layout, n, s->hidden);
+    at->out = add_array(&layout, n, dim);
     at->layer_bytes = layout.too_large ? SIZE_MAX : layout.bytes;
 }
 
-static embla_status plan_activations(const embla_gpt_shape *s, embla_gpt_precision precision,
-                                     size_t n, embla_gpt_places *out)
+static embla_status plan_activations(const embla_gpt_shape *s, size_t n, embla_gpt_places *out)
 {
     embla_gpt_places at = {.tokens = n};
     embla_layout layout = {0};
-    size_t real = embla_real_bytes(precision), dim = s->dim, kv = size_of(s, 'K');
-    size_t swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU, wide = precision == EMBLA_GPT_F64;
-    add_layer_arrays(s, n, real, &at);
-    at.embedded = add_array(&layout, n, dim, real);
-    at.first = add_array(&layout, n, s->norm_first * dim, real);
-    at.first_stats = add_array(&layout, n, s->norm_first * (size_t)2, real);
-    at.hidden = add_array(&layout, n, !s->no_norm_last * dim, real);
-    at.hidden_stats = add_array(&layout, n, !s->no_norm_last * (size_t)2, real);
-    at.narrow = embla_layout_add(&layout, n, wide * dim * sizeof(float));
-    at.dx = add_array(&layout, n, dim, real);
-    at.dy = add_array(&layout, n, dim, real);
-    at.djoint = add_array(&layout, n, dim + 2 * kv, real);
+    size_t dim = s->dim, kv = size_of(s, 'K'), swiglu = s->activation == EMBLA_ACTIVATION_SWIGLU;
+    add_layer_arrays(s, n, &at);
+    at.embedded = add_array(&layout, n, dim);
+    at.first = add_array(&layout, n, s->norm_first * dim);
+    at.first_stats = add_array(&layout, n, s->norm_first * (size_t)2);
+    at.hidden = add_array(&layout, n, !s->no_norm_last * dim);
+    at.hidden_stats = add_array(&layout, n, !s->no_norm_last * (size_t)2);
+    at.dx = add_array(&layout, n, dim);
+    at.dy = add_array(&layout, n, dim);
+    at.djoint = add_array(&layout, n, dim + 2 * kv);
     size_t pair = embla_gpt_has_ngram(s) ? 2 * dim : 0, least = pair > dim ? pair : dim;
-    at.dhidden = add_array(&layout, n, s->hidden > least ? s->hidden : least, real);
-    at.dup = add_array(&layout, n, swiglu * s->hidden, real);
-    at.grams = add_array(&layout, n, embla_gpt_ngram_width(s), real);
-    at.dgrams = add_array(&layout, n, embla_gpt_ngram_width(s), real);
-    at.pair = add_array(&layout, n, pair, real);
-    at.pair_stats = add_array(&layout, n, pair > 0 ? EMBLA_GATE_STATS : 0, real);
-    at.enriched = add_array(&layout, n, pair / 2, real);
+    at.dhidden = add_array(&layout, n, s->hidden > least ? s->hidden : least);
+    at.dup = add_array(&layout, n, swiglu * s->hidden);
+    at.grams = add_array(&layout, n, embla_gpt_ngram_width(s));
+    at.dgrams = add_array(&layout, n, embla_gpt_ngram_width(s));
+    at.pair = add_array(&layout, n, pair);
+    at.pair_stats = add_array(&layout, n, pair > 0 ? EMBLA_GATE_STATS : 0);
+    at.enriched = add_array(&layout, n, pair / 2);
     at.layers = embla_layout_add(&layout, s->layers, at.layer_bytes);
     if (layout.too_large)
         return embla_fail(EMBLA_ERR_ARGUMENT,
@@ -271,8 +268,8 @@ static size_t sines_bytes(const embla_gpt_shape *s)
     return any ? s->positions * s->dim * sizeof(float) : 0;
 }
 
-embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                                      size_t batch, size_t length, embla_gpt_memory *out)
+embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, size_t batch, size_t length,
+                                   embla_gpt_memory *out)
 {
     embla_gpt_shape s;
     embla_gpt_places at;
@@ -280,13 +277,12 @@ embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_pr
     int64_t rows;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_plan_memory: out is NULL");
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
-    EMBLA_TRY(embla_gpt_precision_check(&s, precision));
     EMBLA_TRY(check_batch(&s, batch, length, &n));
-    EMBLA_TRY(plan_activations(&s, precision, n, &at));
+    EMBLA_TRY(plan_activations(&s, n, &at));
     EMBLA_TRY(embla_gpt_ngram_count(&s, &rows));
     listing l = {.shape = &s};
     list(&l);
-    uint64_t bytes = l.end * embla_real_bytes(precision), total;
+    uint64_t bytes = l.end * sizeof(float), total;
     uint64_t grams = (uint64_t)rows * s.ngram.dim * sizeof(float), remembered = (uint64_t)rows * 4;
     uint64_t active = embla_gpt_ngram_space(&s, n);
     if (!embla_add_ok(active, at.bytes, &active) || !embla_mul_ok(bytes, 4, &total) ||
@@ -305,17 +301,10 @@ embla_status embla_gpt_plan_memory_as(const embla_gpt_shape *shape, embla_gpt_pr
     return EMBLA_OK;
 }
 
-embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, size_t batch, size_t length,
-                                   embla_gpt_memory *out)
-{
-    return embla_gpt_plan_memory_as(shape, EMBLA_GPT_F32, batch, length, out);
-}
-
 /* ---- new, free ---- */
 
 /* Allocates the struct and its lists as one block. */
-static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                               embla_gpt **out)
+static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt **out)
 {
     embla_layout layout = {0};
     listing l = {.shape = shape};
@@ -327,10 +316,9 @@ static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt_precision
     size_t part_of = embla_layout_add(&layout, slots, sizeof(int32_t));
     EMBLA_TRY(embla_mem_new(layout.bytes, "a model", &memory));
     embla_gpt *gpt = memory;
-    *gpt = (embla_gpt){.shape = *shape, .precision = precision, .bytes = layout.bytes};
+    *gpt = (embla_gpt){.shape = *shape, .bytes = layout.bytes};
     gpt->parts = (embla_gpt_part *)(void *)((char *)memory + parts);
     gpt->part_of = (int32_t *)(void *)((char *)memory + part_of);
-    gpt->real = embla_real_bytes(precision);
     gpt->size = shape->dim / shape->heads;
     gpt->joint = shape->dim + 2 * size_of(shape, 'K');
     l = (listing){.shape = &gpt->shape, .parts = gpt->parts, .part_of = gpt->part_of};
@@ -367,7 +355,7 @@ static embla_status new_memory(embla_gpt *gpt)
 {
     void *memory;
     size_t sines = sines_bytes(&gpt->shape);
-    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the weights of a model", &memory));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * sizeof(float), "the weights of a model", &memory));
     gpt->weights = memory;
     if (sines > 0) {
         EMBLA_TRY(embla_mem_new(sines, "the positions of a model", &memory));
@@ -379,18 +367,16 @@ static embla_status new_memory(embla_gpt *gpt)
         const embla_table *table = embla_gpt_ngram_table(gpt);
         gpt->parameters += embla_table_rows(table) * (int64_t)embla_table_dim(table);
     }
-    return gpt->precision == EMBLA_GPT_F32 ? view_tables(gpt) : EMBLA_OK;
+    return view_tables(gpt);
 }
 
-embla_status embla_gpt_blank(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                             embla_gpt **out)
+embla_status embla_gpt_blank(const embla_gpt_shape *shape, embla_gpt **out)
 {
     embla_gpt_shape s;
     embla_gpt *gpt;
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "out is NULL");
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
-    EMBLA_TRY(embla_gpt_precision_check(&s, precision));
-    EMBLA_TRY(new_handle(&s, precision, &gpt));
+    EMBLA_TRY(new_handle(&s, &gpt));
     embla_status status = new_memory(gpt);
     if (status != EMBLA_OK) {
         embla_gpt_free(gpt);
@@ -412,8 +398,8 @@ void embla_gpt_free(embla_gpt *gpt)
     embla_mem_free(gpt->rounded, embla_gpt_bf16_bytes(gpt));
     embla_scratch_free(&gpt->scratch);
     embla_mem_free(gpt->activations, gpt->at.bytes);
-    embla_mem_free(gpt->gradients, gpt->numbers * gpt->real);
-    embla_mem_free(gpt->weights, gpt->numbers * gpt->real);
+    embla_mem_free(gpt->gradients, gpt->numbers * sizeof(float));
+    embla_mem_free(gpt->weights, gpt->numbers * sizeof(float));
     embla_mem_free(gpt, gpt->bytes);
 }
 
@@ -428,10 +414,9 @@ embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
     EMBLA_NEED(gpt);
     EMBLA_TRY(check_batch(&gpt->shape, batch, length, &n));
     if (gpt->activations && n <= gpt->at.tokens) return EMBLA_OK;
-    EMBLA_TRY(plan_activations(&gpt->shape, gpt->precision, n, &at));
-    size_t bytes = gpt->gradients ? 0 : gpt->numbers * gpt->real;
-    if (gpt->precision == EMBLA_GPT_F32)
-        EMBLA_TRY(embla_scatter_new(gpt->shape.vocab, n, &scatter));
+    EMBLA_TRY(plan_activations(&gpt->shape, n, &at));
+    size_t bytes = gpt->gradients ? 0 : gpt->numbers * sizeof(float);
+    EMBLA_TRY(embla_scatter_new(gpt->shape.vocab, n, &scatter));
     embla_status status = embla_mem_new(at.bytes, "the activations of a model", &activations);
     if (status == EMBLA_OK && bytes > 0)
         status = embla_mem_new(bytes, "the gradients of a model", &gradients);
@@ -456,7 +441,7 @@ embla_status embla_gpt_reserve(embla_gpt *gpt, size_t batch, size_t length)
 
 void embla_gpt_zero_gradients(embla_gpt *gpt)
 {
-    if (gpt && gpt->gradients) memset(gpt->gradients, 0, gpt->numbers * gpt->real);
+    if (gpt && gpt->gradients) memset(gpt->gradients, 0, gpt->numbers * sizeof(float));
 }
 
 /* ---- queries ---- */

@@ -271,7 +271,7 @@ static embla_status open_model(opening *o)
     bool own = o->family == &embla_family_embla;
     EMBLA_TRY(own ? check_own(o) : read_lines(o));
     if (!own) EMBLA_TRY(check_others(o));
-    EMBLA_TRY(embla_gpt_blank(&o->shape, EMBLA_GPT_F32, &o->gpt));
+    EMBLA_TRY(embla_gpt_blank(&o->shape, &o->gpt));
     EMBLA_TRY(own ? read_own(o) : read_lines(o));
     return own ? check_others(o) : EMBLA_OK;
 }

@@ -19,28 +19,28 @@ typedef struct {
     double weight;
     embla_dropout dropout;
     embla_negatives negatives;
-    char *gradients;   /* where those of the weights are added */
+    float *gradients;  /* where those of the weights are added */
     const float *rows; /* n x C: the token rows, if the model does not have them; else NULL */
     float *drows;      /* n x C: gets their gradients; may be rows */
 } embla_gpt_pass;
 
 /* The gradient of a slot's tensor, or NULL if there is no such tensor. */
-static inline void *embla_pass_gradient(const embla_gpt_pass *p, size_t slot)
+static inline float *embla_pass_gradient(const embla_gpt_pass *p, size_t slot)
 {
     int32_t part = p->gpt->part_of[slot];
-    return part < 0 ? NULL : p->gradients + p->gpt->parts[part].at * p->gpt->real;
+    return part < 0 ? NULL : p->gradients + p->gpt->parts[part].at;
 }
 
 /* An array of the pass, at a place of its activations. */
-static inline char *embla_pass_array(const embla_gpt_pass *p, size_t place)
+static inline float *embla_pass_array(const embla_gpt_pass *p, size_t place)
 {
-    return p->gpt->activations + place;
+    return (float *)(void *)(p->gpt->activations + place);
 }
 
 /* Bytes of the residual stream. */
 static inline size_t embla_pass_bytes(const embla_gpt_pass *p)
 {
-    return p->n * p->shape->dim * p->gpt->real;
+    return p->n * p->shape->dim * sizeof(float);
 }
 
 EMBLA_CHECKED embla_status embla_gpt_embed_forward(const embla_gpt_pass *pass);
@@ -50,7 +50,7 @@ EMBLA_CHECKED embla_status embla_gpt_embed_backward(const embla_gpt_pass *pass);
 typedef struct {
     embla_gpt_batch batch;
     const float *rows; /* n x C: the token rows; NULL means those of the model */
-    float *gradients;  /* f32, laid out as the weights; NULL means those of the model */
+    float *gradients;  /* laid out as the weights; NULL means those of the model */
 } embla_gpt_given;
 
 /* embla_gpt_backward of what is given. */

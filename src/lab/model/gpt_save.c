@@ -434,8 +434,6 @@ embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder, const char
     EMBLA_NEED(folder);
     if (!*folder)
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_save: the folder's name is empty");
-    if (gpt->precision != EMBLA_GPT_F32)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "embla_gpt_save: the model must be f32, not f64");
     w.form = form_of(&gpt->shape);
     embla_status status = write_folder(&w, folder, words);
     for (int i = 0; i < FILES; i++) embla_durable_abandon(w.files[i]);

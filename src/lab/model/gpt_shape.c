@@ -95,14 +95,3 @@ embla_status embla_gpt_shape_check(const embla_gpt_shape *shape, embla_gpt_shape
     *out = s;
     return EMBLA_OK;
 }
-
-embla_status embla_gpt_precision_check(const embla_gpt_shape *s, embla_gpt_precision precision)
-{
-    EMBLA_TRY(check_kind("precision", (int)precision, EMBLA_GPT_F64));
-    if (precision == EMBLA_GPT_F64 && embla_gpt_has_ngram(s))
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "an n-gram table of %" PRId64 " rows: a model in f64 has none, in f32 "
-                          "it can",
-                          s->ngram.rows);
-    return EMBLA_OK;
-}

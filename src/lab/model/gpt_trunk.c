@@ -41,7 +41,8 @@ static void move_parts(embla_gpt *gpt, char *weights)
             continue;
         }
         part.at = from - gone;
-        memcpy(weights + part.at * gpt->real, gpt->weights + from * gpt->real, numbers * gpt->real);
+        memcpy(weights + part.at * sizeof(float), gpt->weights + from * sizeof(float),
+               numbers * sizeof(float));
         gpt->part_of[part.slot] = (int32_t)kept;
         gpt->parts[kept++] = part;
     }
@@ -50,7 +51,7 @@ static void move_parts(embla_gpt *gpt, char *weights)
 
 void embla_gpt_drop_rows(embla_gpt *gpt, void *weights, void *gradients)
 {
-    size_t bytes = gpt->numbers * gpt->real, numbers = embla_gpt_trunk_numbers(gpt);
+    size_t bytes = gpt->numbers * sizeof(float), numbers = embla_gpt_trunk_numbers(gpt);
     embla_table **views[] = {&gpt->head, &gpt->positions, &gpt->tokens};
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
         embla_table_free(*views[i]);

@@ -44,19 +44,6 @@ static double spread_of(const embla_gpt *gpt, size_t slot, double spread)
     return spread;
 }
 
-/* f64: the same numbers as an f32 model has. */
-static void fill_wide(const embla_gpt_part *part, uint64_t seed, float spread, double *out)
-{
-    const embla_kernels *kernels = embla_kernels_get();
-    float piece[EMBLA_PIECE];
-    for (int64_t row = 0; row < part->rows; row++, out += part->dim)
-        for (size_t first = 0; first < part->dim; first += EMBLA_PIECE) {
-            size_t n = part->dim - first < EMBLA_PIECE ? part->dim - first : EMBLA_PIECE;
-            kernels->normal(seed, (uint64_t)row, first, n, spread, piece);
-            for (size_t i = 0; i < n; i++) out[first + i] = (double)piece[i];
-        }
-}
-
 static embla_status fill_random(embla_gpt *gpt, const embla_gpt_part *part, uint64_t seed,
                                 float spread)
 {
@@ -64,10 +51,6 @@ static embla_status fill_random(embla_gpt *gpt, const embla_gpt_part *part, uint
     const embla_table_options writable = {.writable = true};
     embla_init_options init = {.seed = seed, .spread = spread};
     embla_table *table;
-    if (gpt->precision == EMBLA_GPT_F64) {
-        fill_wide(part, seed, spread, values);
-        return EMBLA_OK;
-    }
     EMBLA_TRY(embla_table_view(
         &(embla_table_layout){.dtype = EMBLA_F32, .rows = part->rows, .dim = part->dim}, values,
         (size_t)part->rows * part->dim * sizeof(float), &writable, &table));
@@ -85,16 +68,12 @@ static bool is_gain(const embla_gpt *gpt, size_t slot)
 
 static void fill_ones(embla_gpt *gpt, const embla_gpt_part *part)
 {
-    void *values = embla_gpt_weight(gpt, part->slot);
-    for (size_t i = 0; i < part->dim; i++)
-        if (gpt->precision == EMBLA_GPT_F64)
-            ((double *)values)[i] = 1;
-        else
-            ((float *)values)[i] = 1;
+    float *values = embla_gpt_weight(gpt, part->slot);
+    for (size_t i = 0; i < part->dim; i++) values[i] = 1;
 }
 
-embla_status embla_gpt_new_as(const embla_gpt_shape *shape, embla_gpt_precision precision,
-                              uint64_t seed, double spread, embla_gpt **out)
+embla_status embla_gpt_new(const embla_gpt_shape *shape, uint64_t seed, double spread,
+                           embla_gpt **out)
 {
     embla_gpt *gpt;
     embla_status status = EMBLA_OK;
@@ -102,7 +81,7 @@ embla_status embla_gpt_new_as(const embla_gpt_shape *shape, embla_gpt_precision 
     if (!(spread >= 0 && spread <= SPREAD_MOST))
         return embla_fail(EMBLA_ERR_ARGUMENT, "spread is %g; it must be from 0 to %g", spread,
                           SPREAD_MOST);
-    EMBLA_TRY(embla_gpt_blank(shape, precision, &gpt));
+    EMBLA_TRY(embla_gpt_blank(shape, &gpt));
     for (size_t i = 0; i < gpt->part_count && status == EMBLA_OK; i++) {
         const embla_gpt_part *part = &gpt->parts[i];
         if (part->decays)
@@ -117,10 +96,4 @@ embla_status embla_gpt_new_as(const embla_gpt_shape *shape, embla_gpt_precision 
     }
     *out = gpt;
     return EMBLA_OK;
-}
-
-embla_status embla_gpt_new(const embla_gpt_shape *shape, uint64_t seed, double spread,
-                           embla_gpt **out)
-{
-    return embla_gpt_new_as(shape, EMBLA_GPT_F32, seed, spread, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layers of a decoder, forward and backward. Arrays are f32 or f64, as way->precision says:
- * one plain body for both, and for f32 the engine of products where it pays.
+/* The layers of a decoder, forward and backward. Arrays are f32; products are computed by the
+ * engine where it pays.
  *
  * What runs in parallel is cut by sizes alone and belongs to one thread: no bit depends on the
  * number of threads. "added" means that gradients are added to what is there; everything else is
@@ -12,10 +12,6 @@
 #include "base/scratch.h"
 #include "embla_train.h"
 
-/* The numbers of a model. A program has f32 models only. f64 is the reference that tests hold them
- * against: plain loops, slow, without the engine. */
-typedef enum { EMBLA_GPT_F32 = 0, EMBLA_GPT_F64 = 1 } embla_gpt_precision;
-
 /* Weights rounded to bf16 once for many calls: number i of `rounded` is number i of `weights`. */
 typedef struct {
     const float *weights;
@@ -24,8 +20,7 @@ typedef struct {
 } embla_layer_bf16;
 
 typedef struct {
-    embla_gpt_precision precision;
-    /* f32, or bf16 (f32 precision only): the factors of linear layers and of the head are rounded,
+    /* f32, or bf16: the factors of linear layers and of the head are rounded,
      * and those of attention if the CPU multiplies bf16; sums and all else stay f32 */
     embla_dtype compute;
     int threads;
@@ -39,11 +34,6 @@ static inline const uint16_t *embla_layer_rounded(const embla_layer_way *way, co
     const embla_layer_bf16 *bf16 = &way->bf16;
     bool in = (uintptr_t)w - (uintptr_t)bf16->weights < bf16->count * sizeof *w;
     return in ? bf16->rounded + (w - bf16->weights) : NULL;
-}
-
-static inline size_t embla_real_bytes(embla_gpt_precision precision)
-{
-    return precision == EMBLA_GPT_F64 ? sizeof(double) : sizeof(float);
 }
 
 /* Rounds count floats to bf16: to is uint16_t, or floats again if widen. */
@@ -105,7 +95,7 @@ EMBLA_CHECKED embla_status embla_attention_forward(const embla_layer_way *way,
 EMBLA_CHECKED embla_status embla_attention_backward(const embla_layer_way *way,
                                                     const embla_attention *a, const void *dout,
                                                     void *dq, void *dk, void *dv);
-/* One new token (f32): q (heads, size) with the keys and values of count positions (count,
+/* One new token: q (heads, size) with the keys and values of count positions (count,
  * kv_heads, size), the newest last. */
 EMBLA_CHECKED embla_status embla_attention_one(const embla_layer_way *way, const float *q,
                                                const float *keys, const float *values, size_t count,
@@ -121,15 +111,14 @@ EMBLA_CHECKED embla_status embla_rotate_heads(const embla_layer_way *way,
                                               size_t stride, bool back, void *x);
 
 /* The head and its loss. logits = hidden (n x dim) times table (vocab x dim) turned; mean
- * cross-entropy; gradients as embla_loss_gradients, of the precision. f32 with an engine is
- * embla_head_loss; small ones and f64 are plain loops with the same contract. dhidden NULL: loss
- * only. */
+ * cross-entropy; gradients as embla_loss_gradients. With an engine it is embla_head_loss; small
+ * ones are plain loops with the same contract. dhidden NULL: loss only. */
 EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
                                             const int32_t *targets, size_t n, size_t dim,
                                             const void *table, int64_t vocab, double weight,
                                             void *dhidden, void *dtable, embla_loss_report *report);
 
-/* The same in f32, against drawn tokens: embla_sampled_loss. dhidden and dtable are wanted. */
+/* The same against drawn tokens: embla_sampled_loss. dhidden and dtable are wanted. */
 EMBLA_CHECKED embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *hidden,
                                                     const int32_t *targets, size_t n, size_t dim,
                                                     const float *table, int64_t vocab,

@@ -110,7 +110,7 @@ static void round_row(embla_encode_fn *encode, float *row, size_t n, size_t keys
     encode(row, keys, 1.0f, out);
 }
 
-/* The same as raise_tile_f32, and the exponentials are rounded: row by row, while a row is in the
+/* The same as raise_tile, and the exponentials are rounded: row by row, while a row is in the
  * L1 cache. */
 static void raise_rows_bf16(const tile_of *tile, float *scores, float *most, double *sums,
                             float *out, size_t out_stride, uint16_t *rounded)
@@ -122,9 +122,9 @@ static void raise_rows_bf16(const tile_of *tile, float *scores, float *most, dou
         float *row = scores + r * tile->keys;
         size_t n = visible_keys(tile, r);
         one.query = tile->query + r;
-        follow_most_f32(&one, row, most + r, sums + r, out + r * out_stride, out_stride);
-        row_exp_f32(row, n, most[r], row);
-        sums[r] += row_sum_f32(row, n);
+        follow_most(&one, row, most + r, sums + r, out + r * out_stride, out_stride);
+        embla_softmax_exp(row, n, most[r], row);
+        sums[r] += embla_softmax_plain_sum(row, n);
         round_row(encode, row, n, tile->keys, rounded + r * tile->keys);
     }
 }
@@ -158,7 +158,7 @@ static embla_status forward_block_bf16(const call *c, tile_of tile, size_t b, si
                                                                   .form = EMBLA_PRODUCT_A_B,
                                                                   .add = tile.key > 0}));
     }
-    finish_block_f32(&tile, most, sums, made, size, stats);
+    finish_block(&tile, most, sums, made, size, stats);
     spread_head(made, tile.queries, size, job->out_stride, out);
     return EMBLA_OK;
 }
@@ -172,7 +172,7 @@ typedef struct {
     float *dq, *dk, *dv, *inner;
 } head_bf16;
 
-/* The same as step_f32, for n numbers of one row. */
+/* The same as step_tile, for n numbers of one row. */
 EMBLA_ISA_FUNCTION(void, step_row, (const float *restrict p, size_t n, float less, float *step),
                    for (size_t i = 0; i < n; i++) step[i] = p[i] * (step[i] - less);)
 
@@ -184,7 +184,7 @@ static void step_rows_bf16(const tile_of *tile, const head_bf16 *h, float *score
     embla_encode_fn *encode = embla_dtype_encoder(EMBLA_BF16, embla_kernels_get()->isa);
     for (size_t r = 0; r < tile->queries; r++) {
         size_t at = r * tile->keys, n = visible_keys(tile, r);
-        row_exp_f32(scores + at, n, h->stats[tile->query + r], scores + at);
+        embla_softmax_exp(scores + at, n, h->stats[tile->query + r], scores + at);
         EMBLA_PICK(step_row)(scores + at, n, h->inner[tile->query + r], steps + at);
         round_row(encode, scores + at, n, tile->keys, p16 + at);
         round_row(encode, steps + at, n, tile->keys, steps16 + at);
@@ -219,9 +219,9 @@ static embla_status backward_tile_bf16(const head_job *job, const tile_of *tile,
 static embla_status backward_head_bf16(const head_job *job, tile_of tile, const head_bf16 *h,
                                        float *space)
 {
-    clear_f32(h->dq, job->length, job->q_stride, tile.size);
+    clear_rows(h->dq, job->length, job->q_stride, tile.size);
     while (next_tile(job, &tile)) EMBLA_TRY(backward_tile_bf16(job, &tile, h, space));
-    scale_f32(h->dq, job->length, job->q_stride, tile.size, (float)job->scale);
+    scale_rows(h->dq, job->length, job->q_stride, tile.size, (float)job->scale);
     return EMBLA_OK;
 }
 
@@ -247,7 +247,7 @@ static embla_status group_bf16(const call *c, size_t unit, float *space)
                           .dk = dk,
                           .dv = dv,
                           .inner = space};
-        EMBLA_PICK(inner_products_f32)
+        EMBLA_PICK(inner_products)
         (&c->job, (const float *)c->dout + out, (const float *)a->out + out, a->size, here.inner);
         EMBLA_TRY(backward_head_bf16(&job, c->tile, &here, dv + each));
         spread_head(dq, a->length, a->size, a->q_stride,

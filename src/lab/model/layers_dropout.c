@@ -9,18 +9,17 @@
 enum { GROUP = 4 * EMBLA_RANDOM_LANES };
 
 static void keep_group(const embla_dropout *d, size_t branch, size_t token, size_t first,
-                       double *keep)
+                       float *keep)
 {
     uint32_t words[4][EMBLA_RANDOM_LANES];
     uint64_t row = (uint64_t)branch << 48 ^ token;
     uint32_t limit = (uint32_t)(d->share * 0x1p32);
     embla_philox(d->seed, (uint32_t)(first / 4), row, EMBLA_RANDOM_DROPOUT, words);
     for (size_t i = 0; i < GROUP; i++)
-        keep[i] = words[i % 4][i / 4] < limit ? 0 : 1 / (1 - d->share);
+        keep[i] = words[i % 4][i / 4] < limit ? 0 : (float)(1 / (1 - d->share));
 }
 
 typedef struct {
-    embla_gpt_precision precision;
     const embla_dropout *dropout;
     size_t branch, dim;
     const void *in;
@@ -31,17 +30,12 @@ typedef struct {
 static void drop_token(const dropping *d, size_t token)
 {
     for (size_t first = 0; first < d->dim; first += GROUP) {
-        double keep[GROUP];
+        float keep[GROUP];
         keep_group(d->dropout, d->branch, token, first, keep);
         for (size_t c = first; c < d->dim && c < first + GROUP; c++) {
             size_t i = token * d->dim + c;
-            if (d->precision == EMBLA_GPT_F64) {
-                double y = ((const double *)d->in)[i] * keep[c - first], *to = d->out;
-                to[i] = d->add ? to[i] + y : y;
-            } else {
-                float y = ((const float *)d->in)[i] * (float)keep[c - first], *to = d->out;
-                to[i] = d->add ? to[i] + y : y;
-            }
+            float y = ((const float *)d->in)[i] * keep[c - first], *to = d->out;
+            to[i] = d->add ? to[i] + y : y;
         }
     }
 }
@@ -57,13 +51,8 @@ embla_status embla_dropout_apply(const embla_layer_way *way, const embla_dropout
                                  size_t branch, const void *in, size_t n, size_t dim, bool add,
                                  void *out)
 {
-    const dropping d = {.precision = way->precision,
-                        .dropout = dropout,
-                        .branch = branch,
-                        .dim = dim,
-                        .in = in,
-                        .add = add,
-                        .out = out};
-    int threads = embla_threads_for(way->threads, n * dim * embla_real_bytes(way->precision));
+    const dropping d = {
+        .dropout = dropout, .branch = branch, .dim = dim, .in = in, .add = add, .out = out};
+    int threads = embla_threads_for(way->threads, n * dim * sizeof(float));
     return embla_share(threads, n, 0, drop_tokens, &d);
 }

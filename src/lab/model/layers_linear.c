@@ -2,7 +2,7 @@
 /* Linear layers, forward and backward: three products, each cut into blocks of its result.
  *
  * A block has a shape that depends on the sizes alone and belongs to one thread, which multiplies
- * it with the engine (f32) or with plain loops (f64, small, no engine). So no bit depends on the
+ * it with the engine or with plain loops (small, no engine). So no bit depends on the
  * number of threads; whether the engine serves is decided by sizes too. In bf16 the factors are
  * rounded once for each call.
  */
@@ -15,7 +15,7 @@
 #include "engine/engine.h"
 #include "model/layers.h"
 #include "model/layers_product.h"
-#include "model/real.h"
+#include "model/layers_vec.h"
 
 enum {
     SMALL = 1 << 17, /* with fewer multiplications, plain loops are faster than the engine */
@@ -31,26 +31,144 @@ enum {
     PARTS = 3     /* products, or sums, of one call */
 };
 
-#define EMBLA_REAL 32
-#include "model/layers_product_body.h"
-#undef EMBLA_REAL
-#define EMBLA_REAL 64
-#include "model/layers_product_body.h"
-#undef EMBLA_REAL
+/* ---- products by plain loops ---- */
 
-void embla_product_plain(embla_gpt_precision precision, const embla_plain_product *product)
+/* The result is made in strips of two vectors of columns. The rows of b that a strip needs are read
+ * where they lie, or, where b is turned or the strip is not full, copied to a panel on the stack
+ * with zeros for the columns that are not there. Four rows of the result are held in registers
+ * while k goes by.
+ */
+
+/* A panel: `depth` rows of a strip. */
+typedef struct {
+    const float *at;
+    size_t stride;
+    size_t depth;
+} panel_of;
+
+/* rows x vecs vectors of the result; rows and vecs are constants after inlining. */
+EMBLA_BODY void strip_rows(const size_t rows, const size_t vecs, const float *a, size_t a_row,
+                           size_t a_deep, const panel_of *b, float *out, size_t out_stride,
+                           bool add)
 {
-    if (precision == EMBLA_GPT_F64)
-        EMBLA_PICK(product_f64)(product);
-    else
-        EMBLA_PICK(product_f32)(product);
+    embla_vec_f32 sum[EMBLA_PRODUCT_FEW][2] = {0};
+    for (size_t p = 0; p < b->depth; p++) {
+        const float *line = b->at + p * b->stride;
+        for (size_t r = 0; r < rows; r++) {
+            float factor = a[r * a_row + p * a_deep];
+            for (size_t v = 0; v < vecs; v++)
+                sum[r][v] += *(const embla_vec_f32 *)(line + v * EMBLA_VEC) * factor;
+        }
+    }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < vecs; v++) {
+            embla_vec_f32 *to = (embla_vec_f32 *)(out + r * out_stride + v * EMBLA_VEC);
+            if (add) sum[r][v] += *to;
+            *to = sum[r][v];
+        }
 }
 
-embla_status embla_product_either(embla_gpt_precision precision, bool engine,
-                                  const embla_plain_product *p)
+/* All m rows of a strip of vecs vectors, of which `columns` numbers exist. */
+EMBLA_BODY void strip(const size_t vecs, const embla_plain_product *p, size_t first,
+                      const panel_of *b, size_t column, size_t columns)
+{
+    bool turned = p->form == EMBLA_PRODUCT_AT_B, add = p->add || first > 0,
+         whole = columns == vecs * EMBLA_VEC;
+    size_t a_row = turned ? 1 : p->a_stride, a_deep = turned ? p->a_stride : 1;
+    const float *a = (const float *)p->a + first * a_deep;
+    float *out = (float *)p->out + column;
+    float part[EMBLA_PRODUCT_FEW * 2 * EMBLA_VEC];
+    for (size_t i = 0; i < p->m;) {
+        size_t rows = p->m - i < EMBLA_PRODUCT_FEW ? 1 : EMBLA_PRODUCT_FEW;
+        float *to = whole ? out + i * p->out_stride : part;
+        size_t stride = whole ? p->out_stride : vecs * EMBLA_VEC;
+        if (rows == 1)
+            strip_rows(1, vecs, a + i * a_row, a_row, a_deep, b, to, stride, whole && add);
+        else
+            strip_rows(EMBLA_PRODUCT_FEW, vecs, a + i * a_row, a_row, a_deep, b, to, stride,
+                       whole && add);
+        for (size_t r = 0; !whole && r < rows; r++)
+            for (size_t c = 0; c < columns; c++) {
+                float *at = out + (i + r) * p->out_stride + c;
+                *at = add ? *at + part[r * stride + c] : part[r * stride + c];
+            }
+        i += rows;
+    }
+}
+
+/* Copies rows first .. first+depth-1 of b for this strip. */
+EMBLA_BODY void fill_panel(const embla_plain_product *p, size_t first, size_t depth, size_t column,
+                           size_t columns, size_t width, float *panel)
+{
+    const float *b = p->b;
+    if (columns < width)
+        for (size_t i = 0; i < depth * width; i++) panel[i] = 0;
+    if (p->form == EMBLA_PRODUCT_A_BT)
+        embla_transpose(b + column * p->b_stride + first, p->b_stride, columns, depth, panel,
+                        width);
+    else
+        for (size_t i = 0; i < depth; i++)
+            for (size_t c = 0; c < columns; c++)
+                panel[i * width + c] = b[(first + i) * p->b_stride + column + c];
+}
+
+/* Each number is a dot product: a few rows of a with transposed b. */
+EMBLA_BODY void dots(const embla_plain_product *p)
+{
+    for (size_t j = 0; j < p->n; j++)
+        for (size_t i = 0; i < p->m; i++) {
+            const float *a = (const float *)p->a + i * p->a_stride;
+            const float *b = (const float *)p->b + j * p->b_stride;
+            float *out = (float *)p->out + i * p->out_stride + j, lanes[EMBLA_VEC];
+            embla_vec_f32 sum = {0};
+            size_t at = 0;
+            for (; at + EMBLA_VEC <= p->k; at += EMBLA_VEC)
+                sum += *(const embla_vec_f32 *)(a + at) * *(const embla_vec_f32 *)(b + at);
+            *(embla_vec_f32 *)lanes = sum;
+            for (size_t l = 0; at + l < p->k; l++) lanes[l] += a[at + l] * b[at + l];
+            for (size_t half = EMBLA_VEC / 2; half > 0; half /= 2)
+                for (size_t l = 0; l < half; l++) lanes[l] += lanes[l + half];
+            *out = p->add ? *out + lanes[0] : lanes[0];
+        }
+}
+
+EMBLA_BODY void product_body(const embla_plain_product *p)
+{
+    float space[EMBLA_PRODUCT_DEPTH * 2 * EMBLA_VEC];
+    if (p->form == EMBLA_PRODUCT_A_BT && p->m < EMBLA_PRODUCT_FEW) {
+        dots(p);
+        return;
+    }
+    for (size_t column = 0; column < p->n; column += 2 * EMBLA_VEC) {
+        size_t columns = p->n - column < 2 * EMBLA_VEC ? p->n - column : 2 * EMBLA_VEC;
+        size_t vecs = columns > EMBLA_VEC ? 2 : 1, first = 0;
+        bool copied = p->form == EMBLA_PRODUCT_A_BT || columns < vecs * EMBLA_VEC;
+        do { /* at least once: with k = 0 the result is 0 */
+            size_t left = p->k - first;
+            panel_of b = {.depth = left < EMBLA_PRODUCT_DEPTH ? left : EMBLA_PRODUCT_DEPTH};
+            b.at = copied ? space : (const float *)p->b + first * p->b_stride + column;
+            b.stride = copied ? vecs * EMBLA_VEC : p->b_stride;
+            if (copied) fill_panel(p, first, b.depth, column, columns, vecs * EMBLA_VEC, space);
+            if (vecs == 2)
+                strip(2, p, first, &b, column, columns);
+            else
+                strip(1, p, first, &b, column, columns);
+            first += b.depth;
+        } while (first < p->k);
+    }
+}
+
+EMBLA_ISA_FUNCTION(void, plain_product, (const embla_plain_product *p), product_body(p);)
+
+void embla_product_plain(const embla_plain_product *product)
+{
+    EMBLA_PICK(plain_product)(product);
+}
+
+embla_status embla_product_either(bool engine, const embla_plain_product *p)
 {
     if (!engine) {
-        embla_product_plain(precision, p);
+        embla_product_plain(p);
         return EMBLA_OK;
     }
     return embla_engine_product(&(embla_product){.m = p->m,
@@ -110,7 +228,7 @@ static size_t part_length(size_t n, size_t most, size_t unit)
 
 static bool rounds(const embla_layer_way *way)
 {
-    return way->precision == EMBLA_GPT_F32 && way->compute == EMBLA_BF16;
+    return way->compute == EMBLA_BF16;
 }
 
 static void add_product(call *c, const embla_plain_product *product, const void *bias)
@@ -129,32 +247,26 @@ static void add_product(call *c, const embla_plain_product *product, const void 
 }
 
 /* Adds the sum of each column j of a to out[j], in double, in the order of rows. */
-#define SUM_COLUMNS(NAME, TYPE)                                                                    \
-    static void NAME(const TYPE *a, size_t rows, size_t stride, size_t columns, TYPE *out)         \
-    {                                                                                              \
-        double sums[BIAS] = {0};                                                                   \
-        for (size_t i = 0; i < rows; i++)                                                          \
-            for (size_t j = 0; j < columns; j++) sums[j] += (double)a[i * stride + j];             \
-        for (size_t j = 0; j < columns; j++) out[j] = (TYPE)((double)out[j] + sums[j]);            \
-    }
-SUM_COLUMNS(sum_columns_f32, float)
-SUM_COLUMNS(sum_columns_f64, double)
+static void sum_columns(const float *a, size_t rows, size_t stride, size_t columns, float *out)
+{
+    double sums[BIAS] = {0};
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) sums[j] += (double)a[i * stride + j];
+    for (size_t j = 0; j < columns; j++) out[j] = (float)((double)out[j] + sums[j]);
+}
 
-#define ADD_BIAS(NAME, TYPE)                                                                       \
-    static void NAME(const TYPE *bias, size_t rows, size_t columns, size_t stride, TYPE *out)      \
-    {                                                                                              \
-        for (size_t i = 0; i < rows; i++)                                                          \
-            for (size_t j = 0; j < columns; j++) out[i * stride + j] += bias[j];                   \
-    }
-ADD_BIAS(add_bias_f32, float)
-ADD_BIAS(add_bias_f64, double)
+static void add_bias(const float *bias, size_t rows, size_t columns, size_t stride, float *out)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) out[i * stride + j] += bias[j];
+}
 
 /* The block of the product that begins at (row, column). */
 static embla_plain_product block_at(const call *c, const part_of_call *part, size_t row,
                                     size_t column)
 {
     embla_plain_product p = part->product;
-    size_t unit = embla_real_bytes(c->way->precision), factor = c->bf16 ? sizeof(uint16_t) : unit;
+    size_t unit = sizeof(float), factor = c->bf16 ? sizeof(uint16_t) : unit;
     size_t a = p.form == EMBLA_PRODUCT_AT_B ? row : row * p.a_stride;
     size_t b = p.form == EMBLA_PRODUCT_A_BT ? column * p.b_stride : column;
     p.m = p.m - row < part->rows ? p.m - row : part->rows;
@@ -167,7 +279,7 @@ static embla_plain_product block_at(const call *c, const part_of_call *part, siz
 
 static embla_status multiply(const call *c, const embla_plain_product *p, size_t slot)
 {
-    if (!c->bf16) return embla_product_either(c->way->precision, c->engine, p);
+    if (!c->bf16) return embla_product_either(c->engine, p);
     float *space = c->space;
     if (space) space += slot * EMBLA_BF16_SPACE;
     return embla_engine_product_bf16(&(embla_product_bf16){.m = p->m,
@@ -184,16 +296,11 @@ static embla_status multiply(const call *c, const embla_plain_product *p, size_t
                                                            .add = p->add});
 }
 
-static void sum_block(const call *c, const part_of_call *part, size_t column)
+static void sum_block(const part_of_call *part, size_t column)
 {
     const embla_plain_product *p = &part->product;
     size_t columns = p->n - column < part->columns ? p->n - column : part->columns;
-    if (c->way->precision == EMBLA_GPT_F64)
-        sum_columns_f64((const double *)p->a + column, p->k, p->a_stride, columns,
-                        (double *)p->out + column);
-    else
-        sum_columns_f32((const float *)p->a + column, p->k, p->a_stride, columns,
-                        (float *)p->out + column);
+    sum_columns((const float *)p->a + column, p->k, p->a_stride, columns, (float *)p->out + column);
 }
 
 static embla_status run_block(const call *c, size_t block, size_t slot)
@@ -202,15 +309,12 @@ static embla_status run_block(const call *c, size_t block, size_t slot)
     for (; block >= part->blocks; part++) block -= part->blocks;
     size_t row = block / part->across * part->rows, column = block % part->across * part->columns;
     if (part->sums) {
-        sum_block(c, part, column);
+        sum_block(part, column);
         return EMBLA_OK;
     }
     embla_plain_product p = block_at(c, part, row, column);
     EMBLA_TRY(multiply(c, &p, slot));
-    if (part->bias && c->way->precision == EMBLA_GPT_F64)
-        add_bias_f64((const double *)part->bias + column, p.m, p.n, p.out_stride, p.out);
-    else if (part->bias)
-        add_bias_f32((const float *)part->bias + column, p.m, p.n, p.out_stride, p.out);
+    if (part->bias) add_bias((const float *)part->bias + column, p.m, p.n, p.out_stride, p.out);
     return EMBLA_OK;
 }
 
@@ -228,10 +332,9 @@ static embla_status run_blocks(void *job, size_t first, size_t end, size_t slot)
     return EMBLA_OK;
 }
 
-static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t out)
+static bool engine_pays(size_t n, size_t in, size_t out)
 {
-    return way->precision == EMBLA_GPT_F32 && n > EMBLA_PRODUCT_FEW && n * in * out > SMALL &&
-           embla_engine_has_products();
+    return n > EMBLA_PRODUCT_FEW && n * in * out > SMALL && embla_engine_has_products();
 }
 
 /* ---- factors in bf16 ---- */
@@ -308,7 +411,7 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
 embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n, size_t in,
                                   const void *w, const void *bias, size_t out, bool add, void *y)
 {
-    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
+    call c = {.way = way, .engine = engine_pays(n, in, out)};
     rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
     embla_scratch_use use = {0};
     embla_plain_product product = {.m = n,
@@ -339,7 +442,7 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
                                    size_t n, size_t in, const void *w, size_t out, bool add_dx,
                                    void *dx, void *dw, void *dbias)
 {
-    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
+    call c = {.way = way, .engine = engine_pays(n, in, out)};
     rounded factors[] = {{.from = dy, .count = n * out},
                          {.from = w, .count = dx ? out * in : 0},
                          {.from = x, .count = dw ? n * in : 0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a model and its loss. If the engine is worth it (f32), this is embla_head_loss over a
+/* The head of a model and its loss. If the engine is worth it, this is embla_head_loss over a
  * view of the table. Otherwise a linear layer computes the logits of a chunk of counted tokens, and
  * their gradients. Chunks depend only on sizes, and are processed in order. */
 #include <math.h>
@@ -16,7 +16,7 @@ enum {
     SMALL = 1 << 20,  /* with fewer multiplications, plain loops are faster */
     LOGITS = 1 << 20, /* numbers in memory at once, at least those of one token */
     CHUNK_MOST = 64,  /* tokens */
-    STACK = 4096      /* numbers that need no allocation */
+    STACK = 8192      /* numbers that need no allocation */
 };
 
 /* ---- by embla_head_loss ---- */
@@ -89,12 +89,12 @@ embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *h
 
 typedef struct {
     const embla_layer_way *way;
-    const void *hidden, *table;
+    const float *hidden, *table;
     const int32_t *targets;
-    size_t n, dim, vocab, unit;
-    void *dhidden, *dtable;
+    size_t n, dim, vocab;
+    float *dhidden, *dtable;
     size_t chunk;              /* counted tokens at a time */
-    char *vectors, *logits;    /* of a chunk: its hidden vectors, gathered; its logits */
+    float *vectors, *logits;   /* of a chunk: its hidden vectors, gathered; its logits */
     size_t places[CHUNK_MOST]; /* indices of its tokens */
     double share;              /* weight / counted tokens */
     double loss;
@@ -109,80 +109,68 @@ typedef struct {
 
 /* Replaces the logits of a chunk by exponentials relative to the largest of each token, and finds
  * that one. */
-#define RAISE(NAME, TYPE, POWERS)                                                                  \
-    static void NAME(const head_call *c, TYPE *x, size_t count, token_of *tokens)                  \
-    {                                                                                              \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            TYPE *row = x + t * c->vocab, most = row[0];                                           \
-            size_t target = (size_t)c->targets[c->places[t]], best = 0;                            \
-            for (size_t i = 1; i < c->vocab; i++)                                                  \
-                if (row[i] > most) most = row[i], best = i;                                        \
-            tokens[t] = (token_of){.below = (double)most - (double)row[target],                    \
-                                   .correct = best == target};                                     \
-            for (size_t i = 0; i < c->vocab; i++) row[i] -= most;                                  \
-        }                                                                                          \
-        POWERS(x, count * c->vocab, 0, x);                                                         \
+static void raise_logits(const head_call *c, float *x, size_t count, token_of *tokens)
+{
+    for (size_t t = 0; t < count; t++) {
+        float *row = x + t * c->vocab, most = row[0];
+        size_t target = (size_t)c->targets[c->places[t]], best = 0;
+        for (size_t i = 1; i < c->vocab; i++)
+            if (row[i] > most) most = row[i], best = i;
+        tokens[t] =
+            (token_of){.below = (double)most - (double)row[target], .correct = best == target};
+        for (size_t i = 0; i < c->vocab; i++) row[i] -= most;
     }
-
-RAISE(raise_f32, float, embla_softmax_exp)
-RAISE(raise_f64, double, embla_exp_row_f64)
+    embla_softmax_exp(x, count * c->vocab, 0, x);
+}
 
 /* Adds losses. If gradients are wanted, replaces exponentials by gradients; that of the target is
  * its probability minus 1: e^-loss - 1. */
-#define LOWER(NAME, TYPE, SUM)                                                                     \
-    static void NAME(head_call *c, TYPE *x, size_t count, const token_of *tokens)                  \
-    {                                                                                              \
-        for (size_t t = 0; t < count; t++) {                                                       \
-            TYPE *row = x + t * c->vocab;                                                          \
-            double sum = SUM(row, c->vocab), loss = log(sum) + tokens[t].below;                    \
-            TYPE share = (TYPE)(c->share / sum);                                                   \
-            c->loss += loss;                                                                       \
-            c->correct += tokens[t].correct;                                                       \
-            if (!c->dhidden) continue;                                                             \
-            for (size_t i = 0; i < c->vocab; i++) row[i] *= share;                                 \
-            row[c->targets[c->places[t]]] = (TYPE)(c->share * expm1(-loss));                       \
-        }                                                                                          \
+static void add_losses(head_call *c, float *x, size_t count, const token_of *tokens)
+{
+    for (size_t t = 0; t < count; t++) {
+        float *row = x + t * c->vocab;
+        double sum = embla_softmax_plain_sum(row, c->vocab), loss = log(sum) + tokens[t].below;
+        float share = (float)(c->share / sum);
+        c->loss += loss;
+        c->correct += tokens[t].correct;
+        if (!c->dhidden) continue;
+        for (size_t i = 0; i < c->vocab; i++) row[i] *= share;
+        row[c->targets[c->places[t]]] = (float)(c->share * expm1(-loss));
     }
-LOWER(lower_f32, float, embla_softmax_plain_sum)
-LOWER(lower_f64, double, embla_sum_row_f64)
+}
 
-static void softmax(head_call *c, void *logits, size_t count)
+static void softmax(head_call *c, float *logits, size_t count)
 {
     token_of tokens[CHUNK_MOST];
-    if (c->way->precision == EMBLA_GPT_F64) {
-        raise_f64(c, logits, count, tokens);
-        lower_f64(c, logits, count, tokens);
-    } else {
-        raise_f32(c, logits, count, tokens);
-        lower_f32(c, logits, count, tokens);
-    }
+    raise_logits(c, logits, count, tokens);
+    add_losses(c, logits, count, tokens);
 }
 
 static embla_status run_chunk(head_call *c, size_t count)
 {
-    size_t row = c->dim * c->unit;
+    size_t dim = c->dim;
     for (size_t i = 0; i < count; i++)
-        memcpy(c->vectors + i * row, (const char *)c->hidden + c->places[i] * row, row);
+        memcpy(c->vectors + i * dim, c->hidden + c->places[i] * dim, dim * sizeof(float));
     EMBLA_TRY(embla_linear_forward(c->way, c->vectors, count, c->dim, c->table, NULL, c->vocab,
                                    false, c->logits));
     softmax(c, c->logits, count);
     if (!c->dhidden) return EMBLA_OK;
-    char *back = c->vectors + c->chunk * row;
+    float *back = c->vectors + c->chunk * dim;
     EMBLA_TRY(embla_linear_backward(c->way, c->vectors, c->logits, count, c->dim, c->table,
                                     c->vocab, false, back, c->dtable, NULL));
     for (size_t i = 0; i < count; i++)
-        memcpy((char *)c->dhidden + c->places[i] * row, back + i * row, row);
+        memcpy(c->dhidden + c->places[i] * dim, back + i * dim, dim * sizeof(float));
     return EMBLA_OK;
 }
 
 static embla_status run_chunks(head_call *c)
 {
-    size_t count = 0, row = c->dim * c->unit;
+    size_t count = 0;
     for (size_t t = 0; t < c->n; t++) {
         if (c->targets[t] != EMBLA_TARGET_IGNORE)
             c->places[count++] = t;
         else if (c->dhidden)
-            memset((char *)c->dhidden + t * row, 0, row);
+            memset(c->dhidden + t * c->dim, 0, c->dim * sizeof(float));
         if (count < c->chunk && t + 1 < c->n) continue;
         EMBLA_TRY(run_chunk(c, count));
         count = 0;
@@ -209,19 +197,19 @@ static embla_status check_targets(const int32_t *targets, size_t n, int64_t voca
  * enough. */
 static embla_status run_with_space(head_call *c)
 {
-    double stack[STACK];
+    float stack[STACK];
     embla_layout layout = {0};
     embla_scratch_use use = {.memory = stack};
-    size_t vectors = embla_layout_add(&layout, 2 * c->chunk * c->dim, c->unit);
-    size_t logits = embla_layout_add(&layout, c->chunk * c->vocab, c->unit);
+    size_t vectors = embla_layout_add(&layout, 2 * c->chunk * c->dim, sizeof(float));
+    size_t logits = embla_layout_add(&layout, c->chunk * c->vocab, sizeof(float));
     bool large = layout.bytes > sizeof stack;
     if (layout.too_large) return embla_fail(EMBLA_ERR_MEMORY, "the logits do not fit in memory");
     if (large)
         EMBLA_TRY(
             embla_scratch_begin(c->way->scratch, layout.bytes, "the logits of a chunk", &use));
     head_call here = *c;
-    here.vectors = (char *)use.memory + vectors;
-    here.logits = (char *)use.memory + logits;
+    here.vectors = (float *)(void *)((char *)use.memory + vectors);
+    here.logits = (float *)(void *)((char *)use.memory + logits);
     embla_status status = run_chunks(&here);
     c->loss = here.loss;
     c->correct = here.correct;
@@ -236,7 +224,7 @@ embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
 {
     size_t rows = (size_t)vocab;
     int64_t counted;
-    if (way->precision == EMBLA_GPT_F32 && n * dim * rows > SMALL && embla_engine_has_products())
+    if (n * dim * rows > SMALL && embla_engine_has_products())
         return by_head(way, hidden, targets, n, dim, table, vocab, weight, dhidden, dtable, report);
     EMBLA_TRY(check_targets(targets, n, vocab, &counted));
     head_call c = {.way = way,
@@ -246,7 +234,6 @@ embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
                    .n = n,
                    .dim = dim,
                    .vocab = rows,
-                   .unit = embla_real_bytes(way->precision),
                    .dhidden = dhidden,
                    .dtable = dtable};
     c.chunk = LOGITS / rows < CHUNK_MOST ? LOGITS / rows : CHUNK_MOST;

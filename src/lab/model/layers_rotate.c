@@ -13,15 +13,14 @@ enum { PAIRS = 256 }; /* pairs of a head that are rotated at a time */
 /* Rotation by one position: all tokens at that position, in all sequences. */
 typedef struct {
     const embla_gpt_shape *shape;
-    embla_gpt_precision precision;
     size_t size, heads, n, length, first, stride;
     bool back;
     const double *rates; /* frequency of each pair */
     void *x;
 } rotation;
 
-static void turn_f32(const rotation *t, float *x, size_t pair, size_t n, const double *cosine,
-                     const double *sine)
+static void turn(const rotation *t, float *x, size_t pair, size_t n, const double *cosine,
+                 const double *sine)
 {
     bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
     float c[PAIRS], s[PAIRS];
@@ -37,20 +36,6 @@ static void turn_f32(const rotation *t, float *x, size_t pair, size_t n, const d
     }
 }
 
-static void turn_f64(const rotation *t, double *x, size_t pair, size_t n, const double *cosine,
-                     const double *sine)
-{
-    bool split = t->shape->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT;
-    for (size_t h = 0; h < t->heads; h++, x += t->size)
-        for (size_t i = 0; i < n; i++) {
-            double *a = x + (split ? pair + i : 2 * (pair + i)),
-                   *b = split ? a + t->size / 2 : a + 1;
-            double first = *a, second = *b;
-            *a = first * cosine[i] - second * sine[i];
-            *b = first * sine[i] + second * cosine[i];
-        }
-}
-
 static void rotate_position(const rotation *t, size_t p)
 {
     double cosine[PAIRS], sine[PAIRS];
@@ -62,10 +47,7 @@ static void rotate_position(const rotation *t, size_t p)
             sine[i] = t->back ? -sin(angle) : sin(angle);
         }
         for (size_t token = p; token < t->n; token += t->length)
-            if (t->precision == EMBLA_GPT_F64)
-                turn_f64(t, (double *)t->x + token * t->stride, pair, n, cosine, sine);
-            else
-                turn_f32(t, (float *)t->x + token * t->stride, pair, n, cosine, sine);
+            turn(t, (float *)t->x + token * t->stride, pair, n, cosine, sine);
     }
 }
 
@@ -93,7 +75,6 @@ embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shap
     }
     for (size_t i = 0; i < size / 2; i++) rates[i] = pow(theta, -2.0 * (double)i / (double)size);
     rotation t = {.shape = shape,
-                  .precision = way->precision,
                   .size = size,
                   .heads = heads,
                   .n = n,

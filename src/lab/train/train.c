@@ -11,8 +11,6 @@
  *
  * The rows of an n-gram table that a batch uses have their own gradients. They are part of the
  * norm, are clipped by the same factor, and are updated by row-wise Adagrad.
- *
- * A model of f64 numbers has the same formula in double, on one thread.
  */
 #include "train/train.h"
 
@@ -60,7 +58,7 @@ static embla_status check_size(const char *what, double value)
     return EMBLA_OK;
 }
 
-static embla_status check_numbers(const embla_train_options *o, embla_gpt_precision precision)
+static embla_status check_numbers(const embla_train_options *o)
 {
     double rate;
     EMBLA_TRY(embla_threads_check(o->threads));
@@ -70,27 +68,22 @@ static embla_status check_numbers(const embla_train_options *o, embla_gpt_precis
     EMBLA_TRY(check_size("decay", o->decay));
     EMBLA_TRY(check_size("clip", o->clip));
     EMBLA_TRY(check_size("ngram_rate", o->ngram_rate));
-    if (precision == EMBLA_GPT_F32 && o->epsilon != 0.0 &&
-        !((float)o->epsilon > 0.0f && (float)o->epsilon <= FLT_MAX))
+    if (o->epsilon != 0.0 && !((float)o->epsilon > 0.0f && (float)o->epsilon <= FLT_MAX))
         return embla_fail(EMBLA_ERR_ARGUMENT, "epsilon is %g; it must fit in an f32", o->epsilon);
     if (o->compute != 0 && o->compute != EMBLA_F32 && o->compute != EMBLA_BF16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "training computes in f32 or bf16; compute is dtype %d", (int)o->compute);
-    if (o->compute == EMBLA_BF16 && precision == EMBLA_GPT_F64)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED, "a model of f64 numbers does not compute in bf16");
     return embla_schedule_rate(&o->schedule, 0, &rate);
 }
 
 static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
                           const embla_train_options *o)
 {
-    EMBLA_TRY(check_numbers(o, gpt->precision));
+    EMBLA_TRY(check_numbers(o));
     EMBLA_TRY(embla_train_freeze_check(gpt, o));
-    if (o->negatives > 0 &&
-        (gpt->precision == EMBLA_GPT_F64 || o->negatives >= (uint64_t)gpt->shape.vocab))
+    if (o->negatives > 0 && o->negatives >= (uint64_t)gpt->shape.vocab)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "negatives is %zu; it must be below the vocabulary's %" PRId64
-                          " tokens, and 0 for a model in f64",
+                          "negatives is %zu; it must be below the vocabulary's %" PRId64 " tokens",
                           o->negatives, gpt->shape.vocab);
     if (o->batch < 1 || o->batch > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "batch is %zu; it must be from 1 to %d", o->batch,
@@ -167,9 +160,9 @@ static embla_status fill(embla_train *t)
         t->tokens[0], t->targets[0], &used)); /* reports errors now, not at the first step */
     EMBLA_TRY(embla_gpt_reserve(gpt, t->options.batch, t->options.length));
     embla_train_divide(t);
-    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the means of gradients", &memory));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * sizeof(float), "the means of gradients", &memory));
     t->mean = memory;
-    EMBLA_TRY(embla_mem_new(gpt->numbers * gpt->real, "the squares of gradients", &memory));
+    EMBLA_TRY(embla_mem_new(gpt->numbers * sizeof(float), "the squares of gradients", &memory));
     t->squares = memory;
     if (!table) return EMBLA_OK;
     const embla_optim_options rows = {.kind = EMBLA_OPTIM_ADAGRAD_ROWWISE,
@@ -205,7 +198,7 @@ embla_status embla_train_new(embla_gpt *gpt, const embla_corpus *corpus,
 void embla_train_free(embla_train *train)
 {
     if (!train) return;
-    size_t bytes = train->gpt->numbers * train->gpt->real;
+    size_t bytes = train->gpt->numbers * sizeof(float);
     embla_optim_free(train->ngram);
     if (train->shared) train->shared->leave(train->team);
     embla_mem_free(train->squares, bytes);
@@ -244,7 +237,6 @@ typedef struct {
     embla_step_fn *step;
     embla_rule rule;
     embla_moment moments[2]; /* without and with decay */
-    double wide_rate, wide_root, wide_keep[2];
 } update;
 
 static embla_status update_of(const embla_train *t, double rate, update *out)
@@ -254,13 +246,6 @@ static embla_status update_of(const embla_train *t, double rate, update *out)
         .kind = EMBLA_OPTIM_ADAMW, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon};
     int64_t number = t->updates + 1;
     *out = (update){.t = t, .factor = 1.0, .rule = embla_rule_of(&adamw)};
-    if (t->gpt->precision == EMBLA_GPT_F64) {
-        out->wide_rate = rate / (1.0 - pow(o->beta1, (double)number));
-        out->wide_root = 1.0 / sqrt(1.0 - pow(o->beta2, (double)number));
-        out->wide_keep[0] = 1.0;
-        out->wide_keep[1] = 1.0 - rate * o->decay;
-        return EMBLA_OK;
-    }
     embla_rule decays = out->rule;
     decays.decay = o->decay;
     out->step = embla_steps_of(EMBLA_STEP_ADAMW, embla_kernels_get()->isa).step;
@@ -272,24 +257,19 @@ static embla_status update_of(const embla_train *t, double rate, update *out)
     return EMBLA_OK;
 }
 
-static float *narrow(char *block, size_t at)
+static float *floats(char *block, size_t at)
 {
     return (float *)(void *)block + at;
 }
 
-static double *wide(char *block, size_t at)
-{
-    return (double *)(void *)block + at;
-}
-
 /* Updates numbers from .. end-1. All of them decay, or none. */
-static void move_narrow(const update *u, size_t from, size_t end, bool decays)
+static void move_run(const update *u, size_t from, size_t end, bool decays)
 {
     const embla_train *t = u->t;
-    embla_numbers x = {.w = narrow(t->gpt->weights, from),
-                       .a = narrow(t->mean, from),
-                       .b = narrow(t->squares, from),
-                       .g = narrow(t->gpt->gradients, from),
+    embla_numbers x = {.w = floats(t->gpt->weights, from),
+                       .a = floats(t->mean, from),
+                       .b = floats(t->squares, from),
+                       .g = floats(t->gpt->gradients, from),
                        .n = end - from};
     if (t->gpt->numbers - end >= AHEAD) {
         x.next_w = x.w + AHEAD;
@@ -300,40 +280,19 @@ static void move_narrow(const update *u, size_t from, size_t end, bool decays)
     u->step(&u->rule, &u->moments[decays], &x);
 }
 
-/* The order of operations of steps.c. */
-static void move_wide(const update *u, size_t from, size_t end, bool decays)
-{
-    const embla_train *t = u->t;
-    const embla_train_options *o = &t->options;
-    double *w = wide(t->gpt->weights, 0), *a = wide(t->mean, 0), *b = wide(t->squares, 0);
-    const double *g = wide(t->gpt->gradients, 0);
-    double keep = u->wide_keep[decays];
-    for (size_t i = from; i < end; i++) {
-        double gradient = g[i] * u->factor;
-        a[i] = o->beta1 * a[i] + (1.0 - o->beta1) * gradient;
-        b[i] = o->beta2 * b[i] + ((1.0 - o->beta2) * gradient) * gradient;
-        w[i] = w[i] * keep - (u->wide_rate * a[i]) / (sqrt(b[i]) * u->wide_root + o->epsilon);
-    }
-}
-
 /* Updates a tile, run by run. */
 static void move_tile(const update *u, size_t from, size_t end)
 {
     const embla_train *t = u->t;
-    bool is_wide = t->gpt->precision == EMBLA_GPT_F64;
-    char *gradients = t->gpt->gradients + from * t->gpt->real;
-    if (!is_wide && u->factor != 1.0) {
-        float *g = narrow(t->gpt->gradients, from);
-        embla_kernels_get()->scale(g, (float)u->factor, end - from, g);
-    }
+    float *g = floats(t->gpt->gradients, from);
+    if (u->factor != 1.0) embla_kernels_get()->scale(g, (float)u->factor, end - from, g);
     for (size_t run = 0, at = from; at < end; run++) {
         size_t stop = t->runs[run].end < end ? t->runs[run].end : end;
         if (stop <= at) continue;
-        if (!t->runs[run].frozen)
-            (is_wide ? move_wide : move_narrow)(u, at, stop, t->runs[run].decays);
+        if (!t->runs[run].frozen) move_run(u, at, stop, t->runs[run].decays);
         at = stop;
     }
-    memset(gradients, 0, (end - from) * t->gpt->real);
+    memset(g, 0, (end - from) * sizeof *g);
 }
 
 static embla_status move_tiles(void *job, size_t first, size_t end, size_t slot)
@@ -350,15 +309,13 @@ static embla_status move_tiles(void *job, size_t first, size_t end, size_t slot)
 embla_status embla_train_move(const embla_train *t, size_t first, size_t end, double rate,
                               double factor)
 {
-    const embla_gpt *gpt = t->gpt;
     size_t numbers = end - first;
     update u;
     EMBLA_TRY(update_of(t, rate, &u));
     u.first = first;
     u.end = end;
     u.factor = factor;
-    int threads = embla_threads_for(t->options.threads, STREAMS * numbers * gpt->real);
-    if (gpt->precision == EMBLA_GPT_F64) threads = 1;
+    int threads = embla_threads_for(t->options.threads, STREAMS * numbers * sizeof(float));
     return embla_share(threads, (numbers + TILE - 1) / TILE, 1, move_tiles, &u);
 }
 
@@ -372,17 +329,6 @@ static embla_status ngram_gradients(const embla_train *t, embla_train_rows *out)
     memcpy(&out->values, &values, sizeof values); /* the model's, which we may change */
     out->dim = embla_table_dim(embla_gpt_ngram_table(t->gpt));
     return EMBLA_OK;
-}
-
-static double length_wide(const embla_train *t)
-{
-    const double *g = wide(t->gpt->gradients, 0);
-    double sum = 0.0;
-    size_t i = 0;
-    for (size_t run = 0; run < t->run_count; run++)
-        for (; i < t->runs[run].end; i++)
-            if (!t->runs[run].frozen) sum += g[i] * g[i];
-    return sqrt(sum);
 }
 
 /* The sum of squares of a leaf, without frozen numbers. Gaps are 0. */
@@ -399,7 +345,7 @@ static double leaf_sum(const embla_train *t, size_t leaf)
             stop = t->runs[run].end < end ? t->runs[run].end : end;
         }
         if (!t->runs[run].frozen)
-            sum += embla_squares_leaf(narrow(t->gpt->gradients, from), stop - from);
+            sum += embla_squares_leaf(floats(t->gpt->gradients, from), stop - from);
         at = stop;
     }
     return sum;
@@ -436,10 +382,6 @@ void embla_train_rows_squares(const embla_train_rows *rows, embla_wide_sum *sum)
 static embla_status gradient_norm(const embla_train *t, const embla_train_rows *rows, double *out)
 {
     embla_wide_sum grams = {0};
-    if (t->gpt->precision == EMBLA_GPT_F64) {
-        *out = length_wide(t);
-        return EMBLA_OK;
-    }
     EMBLA_TRY(embla_train_squares(t, 0, t->gpt->numbers));
     embla_train_rows_squares(rows, &grams);
     *out = sqrt(embla_squares_join(t->leaves, t->leaf_count) + embla_wide_round(&grams));

@@ -41,13 +41,13 @@ struct embla_train {
     int64_t updates;             /* without skipped steps; the step count of AdamW */
     embla_train_run *runs;       /* the last one ends where the weights end */
     size_t run_count;
-    double *leaves; /* f32: the squares of gradients, summed for each tile of the weights */
+    double *leaves; /* the squares of gradients, summed for each tile of the weights */
     size_t leaf_count;
     int32_t *tokens[2], *targets[2]; /* batch x length: this batch and the next one */
     int now;                         /* index of this batch */
     int64_t ahead;                   /* the step that the other batch is for; -1 if there is none */
     size_t ahead_used;
-    char *mean, *squares; /* same layout and precision as the weights */
+    char *mean, *squares; /* same layout as the weights */
     embla_optim *ngram;   /* for the n-gram table; NULL if there is none */
     bool clean;           /* all gradients are 0 */
     bool torn;            /* a load or an update failed halfway: the state is neither old nor new */
@@ -67,7 +67,6 @@ typedef struct {
 typedef struct {
     embla_train_saved saved;
     int64_t updates;
-    embla_gpt_precision precision;
     int64_t tokens, vocab, documents; /* of the corpus */
     embla_checksum sum;               /* of its tokens and their texts */
     embla_train_split split;

@@ -31,15 +31,14 @@ enum { NAME = 96, DIGITS = 10 };
 static embla_status add_tensor(embla_saved *v, const embla_train *t, const embla_gpt_part *part)
 {
     const embla_gpt *gpt = t->gpt;
-    embla_dtype dtype = gpt->precision == EMBLA_GPT_F64 ? EMBLA_F64 : EMBLA_F32;
-    size_t at = part->at * gpt->real;
+    size_t at = part->at * sizeof(float);
     char name[NAME];
     (void)snprintf(name, sizeof name, "model.%s", part->name);
-    EMBLA_TRY(embla_saved_add(v, name, dtype, part->rows, part->dim, gpt->weights + at));
+    EMBLA_TRY(embla_saved_add(v, name, EMBLA_F32, part->rows, part->dim, gpt->weights + at));
     (void)snprintf(name, sizeof name, "optimizer.%s.mean", part->name);
-    EMBLA_TRY(embla_saved_add(v, name, dtype, part->rows, part->dim, t->mean + at));
+    EMBLA_TRY(embla_saved_add(v, name, EMBLA_F32, part->rows, part->dim, t->mean + at));
     (void)snprintf(name, sizeof name, "optimizer.%s.squares", part->name);
-    return embla_saved_add(v, name, dtype, part->rows, part->dim, t->squares + at);
+    return embla_saved_add(v, name, EMBLA_F32, part->rows, part->dim, t->squares + at);
 }
 
 static embla_status list_tensors(const embla_train *t, embla_saved *v)

@@ -55,7 +55,6 @@ static const field fields[] = {
     {"step", COUNT, PLACE, AT(saved.step), false},
     {"updates", COUNT, PLACE, AT(updates), false},
     {"second_rows", FLAG, PLACE, AT(split.second), true},
-    {"model.precision", CHOICE, MODEL, AT(precision), false},
     SHAPE(vocab, COUNT),
     SHAPE(dim, SIZE),
     SHAPE(layers, SIZE),
@@ -247,7 +246,6 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
 {
     memset(out, 0, sizeof *out);
     out->saved.shape = train->gpt->shape;
-    out->precision = train->gpt->precision;
     out->saved.options = train->options;
     out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
     out->saved.corpus = train->corpus->options;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One body for float and double. A body file (layers_.._body.h) is written with REAL, VEC and
- * OF(name), and included twice, with EMBLA_REAL defined as 32 and as 64: names end in _f32 and
- * _f64. EMBLA_ISA_FUNCTION (base/isa.h) then compiles it for each instruction set.
- *
- * VEC is 64 bytes of numbers as the compilers know them (vector extensions): one register of
- * AVX-512, two of AVX2, four of SSE. + - * / of them are those of their numbers, so that each
- * set gives the same bits. They are never passed to a function or returned.
+/* Vectors as the compilers know them (vector extensions), for loops that EMBLA_ISA_FUNCTION
+ * (base/isa.h) compiles for each instruction set. 64 bytes are one register of AVX-512, two of
+ * AVX2, four of SSE. + - * / of them are those of their numbers, so that each set gives the same
+ * bits. They are never passed to a function or returned.
  */
-#ifndef EMBLA_MODEL_REAL_H
-#define EMBLA_MODEL_REAL_H
+#ifndef EMBLA_MODEL_LAYERS_VEC_H
+#define EMBLA_MODEL_LAYERS_VEC_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,24 +14,14 @@
 #include "base/kernels.h"
 #include "base/math.h"
 
-typedef float embla_real_f32;
-typedef double embla_real_f64;
+enum { EMBLA_VEC = 16 }; /* floats in an embla_vec_f32 */
+
 /* Read and written where they lie, on any boundary. */
 typedef float embla_vec_f32 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef double embla_vec_f64 __attribute__((vector_size(64), aligned(sizeof(double)), may_alias));
-/* Eight of them, and eight doubles. */
+/* As many floats as an embla_vec_f64 has doubles, and these floats as doubles. */
 typedef float embla_eight_f32 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef embla_vec_f64 embla_eight_f64;
-
-#define EMBLA_OF_2(name, bits) name##_f##bits
-#define EMBLA_OF_1(name, bits) EMBLA_OF_2(name, bits)
-#define OF(name)               EMBLA_OF_1(name, EMBLA_REAL)
-#define REAL                   OF(embla_real)
-#define VEC                    OF(embla_vec)
-#define EIGHT                  OF(embla_eight)
-
-enum { EMBLA_VEC_f32 = 16, EMBLA_VEC_f64 = 8 }; /* numbers in a VEC */
-#define WIDTH OF(EMBLA_VEC)
+#define EMBLA_WIDEN(x) __builtin_convertvector(*(const embla_eight_f32 *)(x), embla_vec_f64)
 
 /* ---- transposing ---- */
 
@@ -69,8 +56,8 @@ EMBLA_BODY void embla_transpose_8x8(const float *x, size_t stride, float *out, s
 }
 
 /* out (n x m) = x (m x n) transposed. */
-EMBLA_BODY void embla_transpose_f32(const float *x, size_t stride, size_t m, size_t n, float *out,
-                                    size_t out_stride)
+EMBLA_BODY void embla_transpose(const float *x, size_t stride, size_t m, size_t n, float *out,
+                                size_t out_stride)
 {
     size_t i = 0;
     for (; i + 8 <= m; i += 8) {
@@ -81,13 +68,6 @@ EMBLA_BODY void embla_transpose_f32(const float *x, size_t stride, size_t m, siz
             for (size_t r = i; r < i + 8; r++) out[j * out_stride + r] = x[r * stride + j];
     }
     for (; i < m; i++)
-        for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
-}
-
-EMBLA_BODY void embla_transpose_f64(const double *x, size_t stride, size_t m, size_t n, double *out,
-                                    size_t out_stride)
-{
-    for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) out[j * out_stride + i] = x[i * stride + j];
 }
 
