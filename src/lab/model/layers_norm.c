@@ -230,8 +230,8 @@ typedef struct {
 /* Arrays may be the same (da and dy), but must not overlap otherwise. */
 #define EACH_NUMBER _Pragma("omp simd") for (size_t i = 0; i < n; i++)
 
-#define GELU_SLOPE (0.7978845608028654f) /* sqrt(2 / pi) */
-#define GELU_CUBE  (0.044715f)
+#define GELU_SLOPE 0.7978845608028654f /* sqrt(2 / pi) */
+#define GELU_CUBE  0.044715f
 
 /* tanh of GELU's inner sum. */
 EMBLA_BODY void gelu_tanh(const float *a, size_t n, float *t)
