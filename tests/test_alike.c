@@ -103,8 +103,8 @@ static double plain_norm(const plain *p, int64_t row)
 
 static void note_all(embla_alike *a, bool backwards)
 {
-    int64_t rows = embla_table_rows(a->table);
-    float *values = malloc(embla_table_dim(a->table) * sizeof *values);
+    int64_t rows = a->source->rows;
+    float *values = malloc(a->source->row->format.dim * sizeof *values);
     assert_non_null(values);
     for (int64_t i = 0; i < rows; i++) {
         int64_t row = backwards ? rows - 1 - i : i;

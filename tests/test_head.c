@@ -14,7 +14,7 @@
 #include "engine/score.h"
 #include "learn/head.h"
 #include "scratch.h"
-#include "table/table.h"
+#include "table/access.h"
 
 static const int thread_counts[] = {1, 2, 3, 4, 8};
 
@@ -208,9 +208,12 @@ static void test_order(void **state)
     for (int q = 0; q < 2; q++) {
         embla_table *table = check_table(q ? EMBLA_Q8_0 : EMBLA_F32, ROWS, DIM, 77);
         float *hidden = filled(5, 6 * DIM), out[6 * ROWS], row[DIM];
-        const embla_stored rows = embla_table_stored(table);
-        embla_score(&(embla_score_job){
-            .rows = &rows, .n = ROWS, .vectors = hidden, .count = 6, .dots = out, .stride = ROWS});
+        embla_score(&(embla_score_job){.rows = embla_table_source(table),
+                                       .n = ROWS,
+                                       .vectors = hidden,
+                                       .count = 6,
+                                       .dots = out,
+                                       .stride = ROWS});
         for (size_t v = 0; v < 6; v++)
             for (size_t r = 0; r < ROWS; r++) {
                 const float *h = hidden + v * DIM;

@@ -19,7 +19,6 @@
 #include "learn/loss.h"
 #include "scratch.h"
 #include "slow.h"
-#include "table/table.h"
 
 static bool no_engine(void)
 {
@@ -806,9 +805,7 @@ static void shapes_keep_their_promise(void **state)
     (void)state;
     for (size_t r = 0; r < COUNT_OF(rows); r++)
         for (size_t d = 0; d < COUNT_OF(dims); d++) {
-            embla_table table = {.rows = rows[r], .dim = dims[d]};
-            embla_head head = {.table = &table, .rows = rows[r]};
-            embla_loss_shape s = embla_loss_shape_of(&head, false);
+            embla_loss_shape s = embla_loss_shape_of((size_t)rows[r], dims[d], false);
             size_t all = ((size_t)rows[r] + 15) / 16 * 16;
             assert_true(s.chunk >= 1 && s.block >= 1 && s.part >= 1 && s.groups >= 1);
             assert_true(s.block % 16 == 0 && (rows[r] <= 64 || s.block / 16 % 2 == 1));
@@ -820,14 +817,9 @@ static void shapes_keep_their_promise(void **state)
             }
             if (s.groups > 1) assert_true(s.groups * s.chunk * dims[d] * 4 <= (size_t)8 << 20);
         }
-    embla_table gpt2 = {.rows = 50257, .dim = 768}, huge = {.rows = 262144, .dim = 256};
-    assert_int_equal(embla_loss_shape_of(&(embla_head){.table = &gpt2, .rows = 50257}, false).chunk,
-                     256);
-    assert_int_equal(
-        embla_loss_shape_of(&(embla_head){.table = &huge, .rows = 262144}, false).chunk, 48);
-    huge.dim = 64; /* logits are computed twice */
-    assert_int_equal(
-        embla_loss_shape_of(&(embla_head){.table = &huge, .rows = 262144}, false).chunk, 256);
+    assert_int_equal(embla_loss_shape_of(50257, 768, false).chunk, 256);
+    assert_int_equal(embla_loss_shape_of(262144, 256, false).chunk, 48);
+    assert_int_equal(embla_loss_shape_of(262144, 64, false).chunk, 256); /* logits twice */
 }
 
 /* ---- refusals ---- */

@@ -9,7 +9,7 @@
 
 #include "base/half.h"
 #include "engine/estimate.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum { ROWS = 23, DIM_MOST = 4096, VECTORS = 6, DTYPE_LAST = EMBLA_F4_E2M1 };
 
@@ -69,9 +69,9 @@ static unsigned char space[ROWS * DIM_MOST * sizeof(double)];
 
 static void check_bits(const embla_table *table, size_t count)
 {
-    const embla_stored stored = embla_table_stored(table);
+    const embla_row_source *stored = embla_table_source(table);
     float wanted[VECTORS * ROWS], got[VECTORS * ROWS];
-    embla_score_job job = {.rows = &stored,
+    embla_score_job job = {.rows = stored,
                            .first = 1,
                            .n = ROWS - 1,
                            .vectors = vectors,
@@ -89,21 +89,21 @@ static void check_bits(const embla_table *table, size_t count)
         embla_score(&job);
         for (size_t i = 0; i < VECTORS * ROWS; i++)
             if (check_bits_of(got[i]) != check_bits_of(wanted[i]))
-                fail_msg("%s, %s, dim %zu: %a, not %a", check_sets[s], stored.info->name,
-                         stored.dim, (double)got[i], (double)wanted[i]);
+                fail_msg("%s, %s, dim %zu: %a, not %a", check_sets[s], stored->row->info->name,
+                         stored->row->format.dim, (double)got[i], (double)wanted[i]);
     }
     embla_kernels_use(NULL);
 }
 
 static void check_estimates(const embla_table *table, size_t count)
 {
-    const embla_stored stored = embla_table_stored(table);
-    const size_t dim = stored.dim;
+    const embla_row_source *stored = embla_table_source(table);
+    const size_t dim = stored->row->format.dim;
     double dots[VECTORS * ROWS], squares[ROWS];
     float floats[(VECTORS + 1) * ROWS];
     embla_arena arena = {0};
     embla_estimate e;
-    assert_ok(embla_estimate_new(&stored, vectors, count, &arena, &e));
+    assert_ok(embla_estimate_new(stored, vectors, count, &arena, &e));
     assert_true(e.error > 0.0 && e.error < 1e-2);
     embla_estimate_rows(&e, 0, ROWS, floats, ROWS, dots, squares);
     for (int64_t r = 0; r < ROWS; r++) {
@@ -118,8 +118,8 @@ static void check_estimates(const embla_table *table, size_t count)
             double most = e.error * sqrt(square) * sqrt(exact(vector, vector, dim));
             double apart = fabs(dots[v * ROWS + (size_t)r] - exact(row, vector, dim));
             if (!(apart <= most))
-                fail_msg("%s, dim %zu, vector %zu: off by %g, at most %g", stored.info->name, dim,
-                         v, apart, most);
+                fail_msg("%s, dim %zu, vector %zu: off by %g, at most %g", stored->row->info->name,
+                         dim, v, apart, most);
         }
     }
     embla_arena_free(&arena);
@@ -162,13 +162,13 @@ static void usual_rows_are_trusted(void **state)
     (void)state;
     for (int d = EMBLA_F32; d <= DTYPE_LAST; d++) {
         embla_table *table = table_of((embla_dtype)d, 512, space);
-        const embla_stored stored = embla_table_stored(table);
+        const embla_row_source *stored = embla_table_source(table);
         double dots[ROWS], squares[ROWS];
         float floats[2 * ROWS];
         embla_arena arena = {0};
         embla_estimate e;
         fill_vectors(512, vectors);
-        assert_ok(embla_estimate_new(&stored, vectors, 1, &arena, &e));
+        assert_ok(embla_estimate_new(stored, vectors, 1, &arena, &e));
         embla_estimate_rows(&e, 0, ROWS, floats, ROWS, dots, squares);
         for (size_t r = 0; r < ROWS; r++)
             assert_true(squares[r] >= EMBLA_ESTIMATE_LEAST && squares[r] <= EMBLA_ESTIMATE_MOST);

@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "lookup/unique.h"
-#include "table/table.h"
+#include "table/access.h"
 
 /* ---- options ---- */
 

@@ -27,7 +27,6 @@
 #include "cluster/sharded.h"
 #include "engine/engine.h"
 #include "learn/softmax.h"
-#include "table/table.h"
 
 /* A call. Sizes: n tokens of the shard, d numbers of a vector; c columns: this
  * rank's rows. */

@@ -22,7 +22,7 @@ allowed() {
     text/unicode)    echo "unicode base" ;;
     text/tokenizer)  echo "tokenizer unicode $core" ;;
     text/encoder)    echo "encoder tokenizer unicode table $core" ;;
-    lab/engine)      echo "engine table $core" ;;
+    lab/engine)      echo "engine table lookup $core" ;;
     lab/near)        echo "near engine table $core" ;;
     lab/see)         echo "see near engine table unicode $core" ;;
     lab/map)         echo "map near engine table $core" ;;
@@ -91,6 +91,10 @@ for file in */*/*.[ch] cluster/*.[ch]; do
             continue
             ;;
         esac
+        # The struct of a table is for table/ alone: others use embla.h and table/access.h.
+        if [ "$header" = table/table.h ] && [ "$room" != core/table ]; then
+            say "src/$file includes \"$header\": include \"table/access.h\""
+        fi
         target=${header%%/*}
         case " $may " in
         *" $target "*) ;;
@@ -124,6 +128,9 @@ done
 # limits run on the library's threads (base/parallel.h). A benchmark is linked with the static
 # library, which shows its private symbols.
 cd ..
+if grep -n '"table/table\.h"' tests/*.[ch] fuzz/*.[ch] src/core/table/row_mean.h src/core/table/access.h; then
+    say "a test, or a header of table/ that others include, has the struct of a table"
+fi
 for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do

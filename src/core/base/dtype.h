@@ -33,15 +33,6 @@ typedef struct {
     const embla_codec *codec;
 } embla_dtype_info;
 
-/* Rows of one dtype as they are stored: row r begins at data + r * stride, aligned or not. */
-typedef struct {
-    const char *data;
-    size_t stride, dim;
-    embla_dtype dtype;
-    const embla_dtype_info *info;
-    float scale; /* 1 if the dtype has none */
-} embla_stored;
-
 /* Every block divides this many numbers, so a row can be decoded piece by piece. */
 enum { EMBLA_PIECE = 256 };
 

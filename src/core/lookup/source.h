@@ -69,6 +69,48 @@ static inline embla_status embla_source_check(const embla_row_source *source)
     return source && source->kind->check ? source->kind->check(source->owner) : EMBLA_OK;
 }
 
+/* ---- rows in memory ---- */
+
+/* These are for sources whose data is not NULL, of rows that the source holds. `decode` is the
+ * decoder of the dtype for the kernels in use; the format has no scales of groups. */
+
+/* The bytes of a row. */
+static inline const char *embla_source_at(const embla_row_source *source, int64_t row)
+{
+    return source->data + (size_t)(row - source->first) * source->stride;
+}
+
+/* True if rows can be used as floats without decoding. */
+static inline bool embla_source_in_place(const embla_row_source *source)
+{
+    return source->row->format.dtype == EMBLA_F32 &&
+           ((uintptr_t)source->data | source->stride) % sizeof(float) == 0;
+}
+
+/* Decodes a row to out (dim). */
+static inline void embla_source_decode(const embla_row_source *source, embla_decode_fn *decode,
+                                       int64_t row, float *out)
+{
+    const embla_row_format *format = &source->row->format;
+    decode(embla_source_at(source, row), format->dim, format->scale, EMBLA_WRITE_PLAIN, out);
+}
+
+/* Numbers first .. first+n-1 of a row as floats; first is a multiple of EMBLA_PIECE. Returns a
+ * pointer into an f32 row; any other row is decoded into space (n floats). */
+static inline const float *embla_source_piece(const embla_row_source *source,
+                                              embla_decode_fn *decode, int64_t row, size_t first,
+                                              size_t n, float *space)
+{
+    const embla_row *format = source->row;
+    const char *bytes = embla_source_at(source, row) + embla_dtype_bytes(format->info, first);
+    if (format->format.dtype == EMBLA_F32 && (uintptr_t)bytes % sizeof(float) == 0)
+        return (const float *)(const void *)bytes;
+    decode(bytes, n, format->format.scale, EMBLA_WRITE_PLAIN, space);
+    return space;
+}
+
+/* ---- rows anywhere ---- */
+
 /* Copies parts of rows, from memory or with the kind's read function. */
 EMBLA_CHECKED embla_status embla_source_read(const embla_row_source *source,
                                              const embla_read_job *job);

@@ -24,10 +24,9 @@ embla_status embla_embed(const embla_table *table, const int32_t *tokens, size_t
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu sequences of %zu tokens do not fit in memory",
                           batch, length);
     float scale = options->scale == 0.0f ? 1.0f : options->scale;
-    if (options->sqrt_dim) scale *= (float)sqrt((double)table->dim);
-    const embla_row_source source = embla_table_source(table);
+    if (options->sqrt_dim) scale *= (float)sqrt((double)table->row.format.dim);
     embla_lookup_call call = {
-        .source = &source,
+        .source = &table->source,
         .tokens = tokens,
         .count = (size_t)count,
         .token_rows = table->token_rows,
@@ -42,7 +41,6 @@ embla_status embla_embed(const embla_table *table, const int32_t *tokens, size_t
         .threads = options->threads,
     };
     if (!options->position_table) return embla_lookup_perform(&call);
-    const embla_row_source positions = embla_table_source(options->position_table);
-    call.positions = &positions;
+    call.positions = &options->position_table->source;
     return embla_lookup_perform(&call);
 }

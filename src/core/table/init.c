@@ -26,12 +26,14 @@ typedef struct {
 static void fill_row(const drawing *d, size_t row, int64_t number)
 {
     const embla_table *table = d->table;
-    char *bytes = table->writable + row * table->row_stride;
+    const size_t dim = table->row.format.dim;
+    char *bytes = table->writable + row * table->source.stride;
     float numbers[EMBLA_PIECE];
-    for (size_t first = 0; first < table->dim; first += EMBLA_PIECE) {
-        size_t n = table->dim - first < EMBLA_PIECE ? table->dim - first : EMBLA_PIECE;
+    for (size_t first = 0; first < dim; first += EMBLA_PIECE) {
+        size_t n = dim - first < EMBLA_PIECE ? dim - first : EMBLA_PIECE;
         d->fill(d->seed, (uint64_t)number, first, n, d->spread, numbers);
-        d->encode(numbers, n, table->scale, bytes + embla_dtype_bytes(table->info, first));
+        d->encode(numbers, n, table->row.format.scale,
+                  bytes + embla_dtype_bytes(table->row.info, first));
     }
 }
 
@@ -58,7 +60,7 @@ embla_status embla_table_init_part(embla_table *table, const embla_init_options 
     const embla_init_options defaults = {0};
     if (!options) options = &defaults;
     EMBLA_TRY(embla_table_check_writable(table));
-    EMBLA_TRY(embla_dtype_check_writes(table->dtype));
+    EMBLA_TRY(embla_dtype_check_writes(table->row.format.dtype));
     EMBLA_TRY(embla_threads_check(options->threads));
     if (!(options->spread >= 0.0f && options->spread <= LARGEST_SPREAD))
         return embla_fail(EMBLA_ERR_ARGUMENT, "spread is %g; it must be from 0 to %g",
@@ -69,17 +71,18 @@ embla_status embla_table_init_part(embla_table *table, const embla_init_options 
 
     const embla_kernels *kernels = embla_kernels_get();
     bool normal = options->kind == EMBLA_INIT_NORMAL;
-    double dim = (double)table->dim, both = (double)(part ? part->rows : table->rows) + dim;
+    double dim = (double)table->row.format.dim,
+           both = (double)(part ? part->rows : table->source.rows) + dim;
     float spread = options->spread;
     if (spread == 0.0f) spread = (float)(normal ? 1.0 / sqrt(dim) : sqrt(2.0 / both));
     const drawing d = {.table = table,
                        .part = part,
                        .fill = normal ? kernels->normal : kernels->uniform,
-                       .encode = embla_dtype_encoder(table->dtype, kernels->isa),
+                       .encode = embla_dtype_encoder(table->row.format.dtype, kernels->isa),
                        .seed = options->seed,
                        .spread = spread};
-    size_t bytes = (size_t)table->rows *
-                   table->row_bytes; /* cannot overflow: checked when the table was created */
-    return embla_share(embla_threads_for(options->threads, bytes), (size_t)table->rows, 0,
+    size_t bytes = (size_t)table->source.rows *
+                   table->row.bytes; /* cannot overflow: checked when the table was created */
+    return embla_share(embla_threads_for(options->threads, bytes), (size_t)table->source.rows, 0,
                        fill_rows, &d);
 }

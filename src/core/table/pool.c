@@ -38,7 +38,7 @@ static const float *piece_of(const sequence *s, size_t t, size_t first, size_t n
 {
     if (s->x) return s->x + t * s->dim + first;
     int64_t row = embla_table_row_of(s->table, s->tokens[t]);
-    return embla_table_piece(s->table, s->decode, row, first, n, space);
+    return embla_source_piece(&s->table->source, s->decode, row, first, n, space);
 }
 
 /* ---- sums ---- */
@@ -276,15 +276,16 @@ embla_status embla_lookup_pool(const embla_table *table, const int32_t *tokens, 
     const embla_pool_options defaults = {0};
     if (!options) options = &defaults;
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
-    EMBLA_TRY(check(tokens, "tokens", batch, length, table->dim, options, out));
+    EMBLA_TRY(check(tokens, "tokens", batch, length, table->row.format.dim, options, out));
     EMBLA_TRY(check_tokens(table, tokens, batch, length, options->lengths));
     EMBLA_TRY(embla_table_check_file(table));
-    const sequence all = {.table = table,
-                          .tokens = tokens,
-                          .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa),
-                          .in_place = embla_table_in_place(table),
-                          .fetch = (uint64_t)table->rows * table->row_stride > EMBLA_SMALL_TABLE,
-                          .dim = table->dim};
+    const sequence all = {
+        .table = table,
+        .tokens = tokens,
+        .decode = embla_dtype_decoder(table->row.format.dtype, embla_kernels_get()->isa),
+        .in_place = embla_source_in_place(&table->source),
+        .fetch = (uint64_t)table->source.rows * table->source.stride > EMBLA_SMALL_TABLE,
+        .dim = table->row.format.dim};
     EMBLA_TRY(pool_all(&all, batch, length, options, out));
     return embla_table_check_file(table);
 }

@@ -9,6 +9,7 @@
 #include "table/row_mean.h"
 
 #include "base/kernels.h"
+#include "table/table.h"
 
 enum {
     LANES = 16,
@@ -28,12 +29,13 @@ typedef struct {
 
 embla_row_mean embla_row_mean_of(const embla_table *table, size_t dim, const double *weights)
 {
-    return (embla_row_mean){.table = table,
-                            .dim = dim,
-                            .weights = weights,
-                            .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa),
-                            .in_place = embla_table_in_place(table),
-                            .fetch = (uint64_t)table->rows * table->row_stride > EMBLA_SMALL_TABLE};
+    return (embla_row_mean){
+        .table = table,
+        .dim = dim,
+        .weights = weights,
+        .decode = embla_dtype_decoder(table->row.format.dtype, embla_kernels_get()->isa),
+        .in_place = embla_source_in_place(&table->source),
+        .fetch = (uint64_t)table->source.rows * table->source.stride > EMBLA_SMALL_TABLE};
 }
 
 /* ---- floats in place ---- */
@@ -41,7 +43,8 @@ embla_row_mean embla_row_mean_of(const embla_table *table, size_t dim, const dou
 /* Number `column` of the row of the t-th token. */
 EMBLA_BODY const float *at(const rows *r, size_t t, size_t column)
 {
-    const char *row = embla_table_at(r->table, embla_table_row_of(r->table, r->tokens[t]));
+    const char *row =
+        embla_source_at(&r->table->source, embla_table_row_of(r->table, r->tokens[t]));
     return (const float *)(const void *)row + column;
 }
 
@@ -97,7 +100,7 @@ typedef struct {
 
 static piece piece_at(const embla_row_mean *m, size_t first)
 {
-    size_t stored = m->table->dim - first, used = m->dim - first;
+    size_t stored = m->table->row.format.dim - first, used = m->dim - first;
     return (piece){first, stored < EMBLA_PIECE ? stored : EMBLA_PIECE,
                    used < EMBLA_PIECE ? used : EMBLA_PIECE};
 }
@@ -109,7 +112,8 @@ static void sum_floats(const embla_row_mean *m, const int32_t *tokens, size_t co
     for (size_t t = 0; t < count; t++) {
         int64_t row = embla_table_row_of(m->table, tokens[t]);
         EMBLA_PICK(add)
-        (embla_table_piece(m->table, m->decode, row, p.first, p.stored, space), p.used, sums);
+        (embla_source_piece(&m->table->source, m->decode, row, p.first, p.stored, space), p.used,
+         sums);
     }
     for (size_t i = 0; i < p.used; i++) out[i] = sums[i];
 }
@@ -122,7 +126,8 @@ static void mean_doubles(const embla_row_mean *m, const int32_t *tokens, size_t 
     double sums[EMBLA_PIECE] = {0};
     for (size_t t = 0; t < count; t++) {
         int64_t row = embla_table_row_of(m->table, tokens[t]);
-        const float *x = embla_table_piece(m->table, m->decode, row, p.first, p.stored, space);
+        const float *x =
+            embla_source_piece(&m->table->source, m->decode, row, p.first, p.stored, space);
         kernels->accumulate(x, m->weights ? m->weights[tokens[t]] : 1.0, p.used, sums);
     }
     for (size_t i = 0; i < p.used; i++) out[i] = (float)(sums[i] / (double)count);
@@ -132,7 +137,7 @@ void embla_row_mean_write(const embla_row_mean *mean, const int32_t *tokens, siz
                           float *out)
 {
     const embla_table *table = mean->table;
-    bool doubles = mean->weights || table->dtype == EMBLA_F64;
+    bool doubles = mean->weights || table->row.format.dtype == EMBLA_F64;
     if (!doubles && mean->in_place) {
         const rows r = {table, tokens, count, mean->fetch};
         EMBLA_PICK(sum_rows)(&r, mean->dim, out);

@@ -4,7 +4,7 @@
 #ifndef EMBLA_TABLE_ROW_MEAN_H
 #define EMBLA_TABLE_ROW_MEAN_H
 
-#include "table/table.h"
+#include "table/access.h"
 
 typedef struct {
     const embla_table *table;

@@ -11,7 +11,14 @@
 #include "base/options.h"
 #include "base/status.h"
 
-/* Sets everything except the data; *bytes is the size of rows x dim. */
+static embla_status check_map(const void *table)
+{
+    return embla_table_check_file(table);
+}
+
+static const embla_source_kind table_rows = {.check = check_map, .unit = EMBLA_LINE};
+
+/* Sets the format and the shape; *bytes is the size of rows x dim. */
 static embla_status set_shape(embla_dtype dtype, int64_t rows, size_t dim,
                               const embla_table_options *options, embla_table *table, size_t *bytes)
 {
@@ -25,21 +32,16 @@ static embla_status set_shape(embla_dtype dtype, int64_t rows, size_t dim,
                           EMBLA_DIM_MOST);
     const embla_row_format format = {.dim = dim, .dtype = dtype, .scale = options->scale};
     EMBLA_TRY(embla_row_of(&format, &table->row));
-    table->info = table->row.info;
-    table->scale = table->row.format.scale;
-    table->row_bytes = table->row.bytes;
-    table->row_stride = options->row_stride ? options->row_stride : table->row_bytes;
-    if (table->row_stride < table->row_bytes)
+    size_t stride = options->row_stride ? options->row_stride : table->row.bytes;
+    if (stride < table->row.bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "the row stride is %zu bytes, less than a row's %zu bytes",
-                          table->row_stride, table->row_bytes);
-    if (!embla_span_ok((uint64_t)rows, table->row_stride, table->row_bytes, bytes))
+                          "the row stride is %zu bytes, less than a row's %zu bytes", stride,
+                          table->row.bytes);
+    if (!embla_span_ok((uint64_t)rows, stride, table->row.bytes, bytes))
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "%" PRId64 " rows, %zu bytes apart, do not fit in memory", rows,
-                          table->row_stride);
-    table->rows = rows;
-    table->dim = dim;
-    table->dtype = dtype;
+                          "%" PRId64 " rows, %zu bytes apart, do not fit in memory", rows, stride);
+    table->source.rows = rows;
+    table->source.stride = stride;
     return embla_table_check_mapping(options->token_rows, options->token_count, rows);
 }
 
@@ -52,6 +54,9 @@ static embla_status make_handle(const embla_table *filled, const embla_table_opt
     EMBLA_TRY(embla_mem_new(sizeof *filled, "a table", &handle));
     embla_table *table = handle;
     *table = *filled;
+    table->source.row = &table->row;
+    table->source.kind = &table_rows;
+    table->source.owner = table;
     if (options && options->token_rows) {
         embla_status status = embla_table_add_mapping(table, options->token_count, &token_rows);
         if (status != EMBLA_OK) {
@@ -74,7 +79,7 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
     if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
     EMBLA_TRY(set_shape(dtype, rows, dim, options, &made, &bytes));
     EMBLA_TRY(embla_mem_new(bytes, "the rows of a table", &data));
-    made.data = made.writable = data;
+    made.source.data = made.writable = data;
     made.owned = bytes;
     embla_status status = make_handle(&made, options, out);
     if (status != EMBLA_OK) embla_mem_free(data, bytes);
@@ -95,8 +100,8 @@ embla_status embla_table_view(const embla_table_layout *layout, const void *data
     if (bytes > data_bytes)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "%" PRId64 " x %zu %s needs %zu bytes, but data_bytes is %zu",
-                          layout->rows, layout->dim, made.info->name, bytes, data_bytes);
-    made.data = data;
+                          layout->rows, layout->dim, made.row.info->name, bytes, data_bytes);
+    made.source.data = data;
     if (options && options->writable) made.writable = (char *)(uintptr_t)data;
     return make_handle(&made, options, out);
 }
@@ -112,22 +117,22 @@ void embla_table_free(embla_table *table)
 
 int64_t embla_table_rows(const embla_table *table)
 {
-    return table ? table->rows : 0;
+    return table ? table->source.rows : 0;
 }
 
 size_t embla_table_dim(const embla_table *table)
 {
-    return table ? table->dim : 0;
+    return table ? table->row.format.dim : 0;
 }
 
 embla_dtype embla_table_dtype(const embla_table *table)
 {
-    return table ? table->dtype : (embla_dtype)0;
+    return table ? table->row.format.dtype : (embla_dtype)0;
 }
 
 float embla_table_scale(const embla_table *table)
 {
-    return table ? table->scale : 0.0f;
+    return table ? table->row.format.scale : 0.0f;
 }
 
 embla_placement embla_table_placement(const embla_table *table)
@@ -138,18 +143,18 @@ embla_placement embla_table_placement(const embla_table *table)
 
 size_t embla_table_row_bytes(const embla_table *table)
 {
-    return table ? table->row_bytes : 0;
+    return table ? table->row.bytes : 0;
 }
 
 size_t embla_table_row_stride(const embla_table *table)
 {
-    return table ? table->row_stride : 0;
+    return table ? table->source.stride : 0;
 }
 
 const void *embla_table_row(const embla_table *table, int64_t row)
 {
-    if (!table || (uint64_t)row >= (uint64_t)table->rows) return NULL;
-    return embla_table_at(table, row);
+    if (!table || (uint64_t)row >= (uint64_t)table->source.rows) return NULL;
+    return embla_source_at(&table->source, row);
 }
 
 void *embla_table_data(embla_table *table)
@@ -157,29 +162,52 @@ void *embla_table_data(embla_table *table)
     return table ? table->writable : NULL;
 }
 
+const embla_row_source *embla_table_source(const embla_table *table)
+{
+    return &table->source;
+}
+
+embla_status embla_table_check_file(const embla_table *table)
+{
+    return table && table->map ? embla_map_check(table->map) : EMBLA_OK;
+}
+
+void embla_table_shrink(embla_table *table, int64_t rows)
+{
+    table->source.rows = rows;
+}
+
+void embla_table_move(embla_table *table, void *data)
+{
+    if (table->owned > 0) embla_mem_free(table->writable, table->owned);
+    table->owned = 0;
+    table->source.data = table->writable = data;
+}
+
 embla_status embla_table_check_writable(const embla_table *table)
 {
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
     if (!table->writable)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the table of %" PRId64 " x %zu is a read-only view",
-                          table->rows, table->dim);
+                          table->source.rows, table->row.format.dim);
     return EMBLA_OK;
 }
 
 embla_status embla_table_write(embla_table *table, int64_t first, size_t count, const float *values)
 {
     EMBLA_TRY(embla_table_check_writable(table));
-    EMBLA_TRY(embla_dtype_check_writes(table->dtype));
-    if (first < 0 || first > table->rows || count > (uint64_t)(table->rows - first))
+    EMBLA_TRY(embla_dtype_check_writes(table->row.format.dtype));
+    if (first < 0 || first > table->source.rows || count > (uint64_t)(table->source.rows - first))
         return embla_fail(EMBLA_ERR_RANGE,
                           "%zu rows from row %" PRId64
                           " on are out of range; the table has %" PRId64 " rows",
-                          count, first, table->rows);
+                          count, first, table->source.rows);
     if (count > 0 && !values)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu rows to write, but values is NULL", count);
-    embla_encode_fn *encode = embla_dtype_encoder(table->dtype, embla_kernels_get()->isa);
+    embla_encode_fn *encode =
+        embla_dtype_encoder(table->row.format.dtype, embla_kernels_get()->isa);
     for (size_t i = 0; i < count; i++)
-        encode(values + i * table->dim, table->dim, table->scale,
-               table->writable + ((size_t)first + i) * table->row_stride);
+        encode(values + i * table->row.format.dim, table->row.format.dim, table->row.format.scale,
+               table->writable + ((size_t)first + i) * table->source.stride);
     return EMBLA_OK;
 }

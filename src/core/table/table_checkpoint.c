@@ -22,25 +22,25 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab)
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "files are little-endian, but this machine is big-endian");
-    if (table->row_stride != table->row_bytes)
+    if (table->source.stride != table->row.bytes)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table has rows of %zu bytes, %zu bytes apart; a checkpoint has no "
                           "gaps between rows",
-                          table->row_bytes, table->row_stride);
-    if (table->scale != 1.0f)
+                          table->row.bytes, table->source.stride);
+    if (table->row.format.scale != 1.0f)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table has a scale of %g, which no format stores; it must be 1",
-                          (double)table->scale);
+                          (double)table->row.format.scale);
     if (table->token_rows)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table maps %" PRId64 " tokens to %" PRId64
                           " rows; a checkpoint of a table has no mapping",
-                          table->token_count, table->rows);
-    if (vocab && embla_vocab_end(vocab) > table->rows)
+                          table->token_count, table->source.rows);
+    if (vocab && embla_vocab_end(vocab) > table->source.rows)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the vocabulary has tokens up to %" PRId64 ", but the table has %" PRId64
                           " rows",
-                          embla_vocab_end(vocab) - 1, table->rows);
+                          embla_vocab_end(vocab) - 1, table->source.rows);
     return EMBLA_OK;
 }
 
@@ -48,14 +48,14 @@ static embla_status describe(const embla_table *table, embla_directory *director
 {
     embla_entry *entry = NULL;
     const embla_element *element = NULL;
-    EMBLA_TRY(embla_element_find(table->dtype, "the table", &element));
+    EMBLA_TRY(embla_element_find(table->row.format.dtype, "the table", &element));
     directory->format = in_memory.name;
     EMBLA_TRY(embla_directory_add(directory, tensor, strlen(tensor), &entry));
     entry->element = element;
     entry->rank = 2;
-    entry->shape[0] = (uint64_t)table->rows;
-    entry->shape[1] = table->dim;
-    entry->bytes = (uint64_t)table->rows * table->row_bytes;
+    entry->shape[0] = (uint64_t)table->source.rows;
+    entry->shape[1] = table->row.format.dim;
+    entry->bytes = (uint64_t)table->source.rows * table->row.bytes;
     return EMBLA_OK;
 }
 
@@ -81,8 +81,8 @@ static embla_status fill(const embla_table *table, const embla_vocab *vocab, emb
 {
     EMBLA_TRY(embla_arena_many(&cp->arena, 1, sizeof *cp->shards, "a list of files", &cp->shards));
     embla_shard *shard = &cp->shards[0];
-    size_t bytes = (size_t)table->rows * table->row_bytes; /* a table fits in memory */
-    EMBLA_TRY(embla_map_bytes(table->data, bytes, shown, &shard->map));
+    size_t bytes = (size_t)table->source.rows * table->row.bytes; /* a table fits in memory */
+    EMBLA_TRY(embla_map_bytes(table->source.data, bytes, shown, &shard->map));
     cp->shard_count = 1; /* from now on it is freed with the checkpoint */
     EMBLA_TRY(describe(table, &shard->directory));
     EMBLA_TRY(add_labels(vocab, &shard->directory));

@@ -8,22 +8,6 @@
 #include "base/options.h"
 #include "table/table.h"
 
-static embla_status check_file(const void *table)
-{
-    return embla_table_check_file(table);
-}
-
-embla_row_source embla_table_source(const embla_table *table)
-{
-    static const embla_source_kind kind = {.check = check_file, .unit = EMBLA_LINE};
-    return (embla_row_source){.row = &table->row,
-                              .rows = table->rows,
-                              .data = table->data,
-                              .stride = table->row_stride,
-                              .kind = &kind,
-                              .owner = table};
-}
-
 /* ---- few rows ---- */
 
 enum { FEW = 16 };
@@ -36,30 +20,30 @@ static bool is_small(const embla_table *table, const void *numbers, size_t count
     if (options && (options->out_stride != 0 || options->raw || options->threads < 0 ||
                     (options->out_dtype != 0 && options->out_dtype != EMBLA_F32)))
         return false;
-    return table && numbers && out && count - 1 < FEW && table->dtype == EMBLA_F32 && !table->map &&
-           !table->token_rows;
+    return table && numbers && out && count - 1 < FEW && table->row.format.dtype == EMBLA_F32 &&
+           !table->map && !table->token_rows;
 }
 
 /* Copies row `row` if the call is for that one row only and the table has it. Checks and loops for
  * many rows would take longer than the copy. */
 static inline bool copied_one(const embla_table *table, int64_t row, size_t count, void *out)
 {
-    if (count != 1 || (uint64_t)row >= (uint64_t)table->rows) return false;
-    memcpy(out, table->data + (size_t)row * table->row_stride, table->row_bytes);
+    if (count != 1 || (uint64_t)row >= (uint64_t)table->source.rows) return false;
+    memcpy(out, table->source.data + (size_t)row * table->source.stride, table->row.bytes);
     return true;
 }
 
 static void copy_few(const embla_kernels *kernels, const embla_table *table, const int64_t *rows,
                      size_t count, void *out)
 {
-    const embla_copy_job job = {.data = table->data,
-                                .row_stride = table->row_stride,
-                                .row_bytes = table->row_bytes,
+    const embla_copy_job job = {.data = table->source.data,
+                                .row_stride = table->source.stride,
+                                .row_bytes = table->row.bytes,
                                 .rows = rows,
                                 .count = count,
                                 .known = count,
                                 .out = out,
-                                .out_stride = table->row_bytes,
+                                .out_stride = table->row.bytes,
                                 .mode = EMBLA_WRITE_PLAIN};
     kernels->copy_rows(&job);
 }
@@ -70,8 +54,7 @@ static embla_status lookup(const embla_table *table, const int32_t *tokens, cons
                            size_t count, const embla_lookup_options *options, void *out)
 {
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
-    const embla_row_source source = embla_table_source(table);
-    embla_lookup_call call = {.source = &source,
+    embla_lookup_call call = {.source = &table->source,
                               .tokens = tokens,
                               .rows = rows,
                               .count = count,
@@ -96,7 +79,7 @@ embla_status embla_lookup(const embla_table *table, const int32_t *tokens, size_
     if (copied_one(table, tokens[0], count, out)) return EMBLA_OK;
     const embla_kernels *kernels = embla_kernels_get();
     int64_t rows[FEW];
-    EMBLA_TRY(embla_lookup_check_tokens(tokens, count, table->rows, false));
+    EMBLA_TRY(embla_lookup_check_tokens(tokens, count, table->source.rows, false));
     kernels->widen(tokens, count, rows);
     copy_few(kernels, table, rows, count, out);
     return EMBLA_OK;
@@ -109,7 +92,7 @@ embla_status embla_lookup_rows(const embla_table *table, const int64_t *rows, si
     if (!is_small(table, rows, count, options, out))
         return lookup(table, NULL, rows, count, options, out);
     if (copied_one(table, rows[0], count, out)) return EMBLA_OK;
-    EMBLA_TRY(embla_lookup_check_rows(rows, count, table->rows, "row"));
+    EMBLA_TRY(embla_lookup_check_rows(rows, count, table->source.rows, "row"));
     copy_few(embla_kernels_get(), table, rows, count, out);
     return EMBLA_OK;
 }

@@ -17,13 +17,13 @@ enum { BLOCK = 4 << 20 };
 static embla_status read_rows(const embla_checkpoint *cp, const embla_entry *entry,
                               embla_table *table)
 {
-    size_t block = table->row_bytes < BLOCK ? BLOCK / table->row_bytes : 1;
-    for (int64_t row = 0; row < table->rows; row += (int64_t)block) {
-        uint64_t left = (uint64_t)(table->rows - row);
+    size_t block = table->row.bytes < BLOCK ? BLOCK / table->row.bytes : 1;
+    for (int64_t row = 0; row < table->source.rows; row += (int64_t)block) {
+        uint64_t left = (uint64_t)(table->source.rows - row);
         size_t count = left < block ? (size_t)left : block;
-        EMBLA_TRY(embla_entry_read(cp, entry, (uint64_t)row * table->row_bytes,
-                                   count * table->row_bytes,
-                                   table->writable + (size_t)row * table->row_bytes));
+        EMBLA_TRY(embla_entry_read(cp, entry, (uint64_t)row * table->row.bytes,
+                                   count * table->row.bytes,
+                                   table->writable + (size_t)row * table->row.bytes));
     }
     return EMBLA_OK;
 }
@@ -63,7 +63,7 @@ static embla_status read_mapping(const embla_checkpoint *cp, const embla_entry *
     if (!mapping) return EMBLA_OK;
     EMBLA_TRY(embla_facts_mapping_count(cp, mapping, &count));
     EMBLA_TRY(embla_table_add_mapping(table, count, &rows));
-    return embla_facts_mapping_read(cp, mapping, table->rows, rows);
+    return embla_facts_mapping_read(cp, mapping, table->source.rows, rows);
 }
 
 embla_status embla_table_open(const embla_checkpoint *cp, const char *name,

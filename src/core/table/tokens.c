@@ -56,6 +56,12 @@ embla_status embla_table_check_mapping(const int64_t *token_rows, int64_t count,
     return EMBLA_OK;
 }
 
+const int64_t *embla_table_mapping(const embla_table *table, int64_t *count)
+{
+    if (count) *count = table->token_count;
+    return table->token_rows;
+}
+
 /* ---- tokens to rows ---- */
 
 int64_t embla_table_tokens(const embla_table *table)
@@ -68,7 +74,7 @@ embla_status embla_table_check_rows(const embla_table *table, const int64_t *row
     if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
     if (count == 0) return EMBLA_OK;
     if (!rows) return embla_fail(EMBLA_ERR_ARGUMENT, "%zu row numbers, but rows is NULL", count);
-    return embla_lookup_check_rows(rows, count, table->rows, "row");
+    return embla_lookup_check_rows(rows, count, table->source.rows, "row");
 }
 
 embla_status embla_table_check_ascending(const embla_table *table, const int64_t *rows,

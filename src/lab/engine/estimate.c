@@ -38,15 +38,15 @@ static double scale_whole(const float *vector, size_t dim, double norm, float *s
     return unit;
 }
 
-embla_status embla_estimate_new(const embla_stored *rows, const float *vectors, size_t count,
+embla_status embla_estimate_new(const embla_row_source *rows, const float *vectors, size_t count,
                                 embla_arena *arena, embla_estimate *out)
 {
-    const size_t dim = rows->dim;
-    embla_estimate e = {.rows = *rows, .count = count};
+    const size_t dim = rows->row->format.dim;
+    embla_estimate e = {.rows = rows, .count = count};
     double worst = 0.0;
     EMBLA_TRY(embla_arena_many(arena, (uint64_t)count * dim, sizeof(float), "vectors", &e.vectors));
     EMBLA_TRY(embla_arena_many(arena, count, sizeof(double), "units", &e.units));
-    if (rows->dtype == EMBLA_Q8_0)
+    if (rows->row->format.dtype == EMBLA_Q8_0)
         EMBLA_TRY(
             embla_arena_many(arena, (uint64_t)count * dim, sizeof(int16_t), "vectors", &e.whole));
     for (size_t v = 0; v < count; v++) {
@@ -66,7 +66,7 @@ embla_status embla_estimate_new(const embla_stored *rows, const float *vectors, 
 void embla_estimate_rows(const embla_estimate *e, int64_t first, size_t n, float *space,
                          size_t stride, double *dots, double *squares)
 {
-    const embla_score_job job = {.rows = &e->rows,
+    const embla_score_job job = {.rows = e->rows,
                                  .first = first,
                                  .n = n,
                                  .vectors = e->vectors,

@@ -17,7 +17,7 @@
 /* Vectors prepared for rows of one dtype. They are multiplied by a factor first, so that no product
  * with a row of a trusted square overflows or vanishes. */
 typedef struct {
-    embla_stored rows;
+    const embla_row_source *rows;
     size_t count;
     float *vectors; /* count x dim, scaled */
     int16_t *whole; /* for q8_0: the same, rounded to integers */
@@ -27,8 +27,9 @@ typedef struct {
     double error;
 } embla_estimate;
 
-/* vectors is count x dim, finite. The arena owns the memory. */
-EMBLA_CHECKED embla_status embla_estimate_new(const embla_stored *rows, const float *vectors,
+/* rows are in memory and stay there while the estimates are used. vectors is count x dim, finite.
+ * The arena owns the memory. */
+EMBLA_CHECKED embla_status embla_estimate_new(const embla_row_source *rows, const float *vectors,
                                               size_t count, embla_arena *arena,
                                               embla_estimate *out);
 

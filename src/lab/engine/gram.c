@@ -20,7 +20,7 @@
 #include "base/parallel.h"
 #include "base/threads.h"
 #include "engine/engine.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum {
     DIM_MOST = 32768, /* a matrix of 8 GiB */
@@ -36,7 +36,7 @@ enum {
 /* ---- the first pass ---- */
 
 typedef struct {
-    const embla_table *table;
+    const embla_row_source *source;
     const embla_kernels *kernels;
     embla_decode_fn *decode;
     embla_gram *gram;
@@ -64,13 +64,14 @@ static int32_t largest_bits(const float *x, size_t n)
 static void first_lane(first_pass *pass, size_t lane)
 {
     enum { INFINITE = 0x7f800000 };
-    int64_t rows = pass->table->rows, step = (int64_t)CHUNK_LANES * CHUNK, good = 0;
+    int64_t rows = pass->source->rows, step = (int64_t)CHUNK_LANES * CHUNK, good = 0;
     float *space = pass->space + lane * pass->dim;
     int32_t most = 0;
     for (int64_t from = (int64_t)lane * CHUNK; from < rows; from += step) {
         int64_t to = from + CHUNK < rows ? from + CHUNK : rows;
         for (int64_t row = from; row < to; row++) {
-            const float *x = embla_table_piece(pass->table, pass->decode, row, 0, pass->dim, space);
+            const float *x =
+                embla_source_piece(pass->source, pass->decode, row, 0, pass->dim, space);
             int32_t bits = largest_bits(x, pass->dim);
             if (bits >= INFINITE) {
                 pass->gram->bad[row / 64] |= UINT64_C(1) << (row % 64);
@@ -115,23 +116,23 @@ static void first_end(first_pass *pass)
         for (size_t i = 0; i < pass->dim; i++) gram->mean[i] += pass->sums[lane * pass->dim + i];
     }
     for (size_t i = 0; i < pass->dim && gram->rows > 0; i++) gram->mean[i] /= (double)gram->rows;
-    gram->nonfinite = pass->table->rows - gram->rows;
+    gram->nonfinite = pass->source->rows - gram->rows;
     memcpy(&most, &bits, sizeof most);
     gram->exponent = exponent_for(most);
 }
 
-static embla_status first(const embla_table *table, int threads, embla_gram *gram)
+static embla_status first(const embla_row_source *source, int threads, embla_gram *gram)
 {
     first_pass pass = {
-        .table = table, .kernels = embla_kernels_get(), .gram = gram, .dim = table->dim};
-    size_t sums_bytes = CHUNK_LANES * table->dim * sizeof(double);
-    size_t bytes = sums_bytes + CHUNK_LANES * table->dim * sizeof(float);
+        .source = source, .kernels = embla_kernels_get(), .gram = gram, .dim = gram->dim};
+    size_t sums_bytes = CHUNK_LANES * gram->dim * sizeof(double);
+    size_t bytes = sums_bytes + CHUNK_LANES * gram->dim * sizeof(float);
     void *memory;
-    pass.decode = embla_dtype_decoder(table->dtype, pass.kernels->isa);
+    pass.decode = embla_dtype_decoder(source->row->format.dtype, pass.kernels->isa);
     EMBLA_TRY(embla_mem_new(bytes, "sums of columns", &memory));
     pass.sums = memory;
     pass.space = (float *)(void *)((char *)memory + sums_bytes);
-    threads = embla_threads_for(threads, (size_t)table->rows * table->row_bytes);
+    threads = embla_threads_for(threads, (size_t)source->rows * source->row->bytes);
     embla_status status = embla_share(threads, CHUNK_LANES, 1, first_lanes, &pass);
     if (status == EMBLA_OK) first_end(&pass);
     embla_mem_free(memory, bytes);
@@ -141,7 +142,7 @@ static embla_status first(const embla_table *table, int threads, embla_gram *gra
 /* ---- the second pass ---- */
 
 typedef struct {
-    const embla_table *table;
+    const embla_row_source *source;
     const embla_kernels *kernels;
     embla_decode_fn *decode;
     embla_gram *gram;
@@ -186,7 +187,7 @@ static void read_panel(const second_pass *pass, int64_t from, size_t count, size
         for (size_t i = 0; i < n; i += EMBLA_PIECE) {
             size_t part = n - i < EMBLA_PIECE ? n - i : EMBLA_PIECE;
             const float *x =
-                embla_table_piece(pass->table, pass->decode, row, first + i, part, piece);
+                embla_source_piece(pass->source, pass->decode, row, first + i, part, piece);
             pass->kernels->scale_add(x, pass->scale, pass->minus + first + i, part, out + i);
         }
     }
@@ -232,7 +233,7 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
 static embla_status add_tile(const second_pass *pass, size_t task, float *space)
 {
     place at = tile_position(pass, task);
-    int64_t rows = pass->table->rows;
+    int64_t rows = pass->source->rows;
     int64_t from = (pass->turn * (int64_t)pass->lanes + (int64_t)at.lane) * TURN * BLOCK;
     for (size_t i = 0; i < TURN && from < rows; i++, from += BLOCK) {
         size_t count = rows - from < BLOCK ? (size_t)(rows - from) : BLOCK;
@@ -268,7 +269,7 @@ static embla_status add_lanes(void *job, size_t first, size_t end, size_t slot)
 static embla_status second_rows(second_pass *pass, int threads)
 {
     int64_t in_turn = (int64_t)pass->lanes * TURN * BLOCK;
-    int64_t turns = (pass->table->rows + in_turn - 1) / in_turn;
+    int64_t turns = (pass->source->rows + in_turn - 1) / in_turn;
     for (pass->turn = 0; pass->turn < turns; pass->turn++)
         EMBLA_TRY(embla_share(threads, pass->tiles * pass->lanes, 1, add_tiles, pass));
     return embla_share(threads, pass->dim, 0, add_lanes, pass);
@@ -303,32 +304,32 @@ static void add_mean(const second_pass *pass, bool centred)
     }
 }
 
-static embla_status second(const embla_table *table, bool centred, int threads, embla_gram *gram,
-                           size_t lanes)
+static embla_status second(const embla_row_source *source, bool centred, int threads,
+                           embla_gram *gram, size_t lanes)
 {
-    second_pass pass = {.table = table,
+    second_pass pass = {.source = source,
                         .kernels = embla_kernels_get(),
                         .gram = gram,
-                        .dim = table->dim,
-                        .width = table->dim < TILE ? table->dim : TILE,
-                        .sides = (table->dim + TILE - 1) / TILE,
+                        .dim = gram->dim,
+                        .width = gram->dim < TILE ? gram->dim : TILE,
+                        .sides = (gram->dim + TILE - 1) / TILE,
                         .lanes = lanes,
                         .scale = ldexpf(1.0f, -gram->exponent)};
-    pass.decode = embla_dtype_decoder(table->dtype, pass.kernels->isa);
+    pass.decode = embla_dtype_decoder(source->row->format.dtype, pass.kernels->isa);
     pass.tiles = pass.sides * (pass.sides + 1) / 2;
     pass.share = (2 * BLOCK + pass.width) * pass.width;
-    size_t work = (size_t)table->rows * table->dim * sizeof(float), tasks = pass.tiles * lanes;
+    size_t work = (size_t)source->rows * gram->dim * sizeof(float), tasks = pass.tiles * lanes;
     threads = embla_threads_for(threads, work);
     if ((size_t)threads > tasks) threads = (int)tasks;
-    size_t lane_bytes = (lanes - 1) * table->dim * table->dim * sizeof(double);
+    size_t lane_bytes = (lanes - 1) * gram->dim * gram->dim * sizeof(double);
     size_t space_bytes = (size_t)threads * pass.share * sizeof(float);
-    size_t bytes = lane_bytes + space_bytes + table->dim * sizeof(float);
+    size_t bytes = lane_bytes + space_bytes + gram->dim * sizeof(float);
     void *memory;
     EMBLA_TRY(embla_mem_new(bytes, "sums of products", &memory));
     pass.lane_memory = memory;
     pass.space = (float *)(void *)((char *)memory + lane_bytes);
     pass.minus = (float *)(void *)((char *)memory + lane_bytes + space_bytes);
-    for (size_t i = 0; i < table->dim; i++)
+    for (size_t i = 0; i < gram->dim; i++)
         pass.minus[i] = -(float)(gram->mean[i] * (double)pass.scale);
     embla_status status = second_rows(&pass, threads);
     if (status == EMBLA_OK) {
@@ -342,10 +343,10 @@ static embla_status second(const embla_table *table, bool centred, int threads, 
 /* ---- both ---- */
 
 /* Enough lanes for many threads, within bounded memory, and at least one block for each lane. */
-static size_t lanes_for(const embla_table *table)
+static size_t lanes_for(const embla_row_source *source, size_t dim)
 {
-    size_t matrix = table->dim * table->dim * sizeof(double), lanes = LANES_BYTES / matrix;
-    int64_t blocks = (table->rows + BLOCK - 1) / BLOCK;
+    size_t matrix = dim * dim * sizeof(double), lanes = LANES_BYTES / matrix;
+    int64_t blocks = (source->rows + BLOCK - 1) / BLOCK;
     if (lanes > LANES_MOST) lanes = LANES_MOST;
     if ((int64_t)lanes > blocks) lanes = (size_t)blocks;
     return lanes > 0 ? lanes : 1;
@@ -353,32 +354,33 @@ static size_t lanes_for(const embla_table *table)
 
 static embla_status gram_of(const embla_table *table, bool centred, int threads, embla_gram *gram)
 {
+    const embla_row_source *source = embla_table_source(table);
     void *matrix, *mean, *bad;
     EMBLA_TRY(embla_mem_new(gram->mean_bytes, "the mean row", &mean));
     gram->mean = mean;
     EMBLA_TRY(embla_mem_new(gram->bad_bytes, "rows that are not finite", &bad));
     gram->bad = bad;
     EMBLA_TRY(embla_table_check_file(table));
-    EMBLA_TRY(first(table, threads, gram));
+    EMBLA_TRY(first(source, threads, gram));
     EMBLA_TRY(embla_mem_new(gram->matrix_bytes, "a matrix of dim x dim", &matrix));
     gram->matrix = matrix;
-    EMBLA_TRY(second(table, centred, threads, gram, lanes_for(table)));
+    EMBLA_TRY(second(source, centred, threads, gram, lanes_for(source, gram->dim)));
     return embla_table_check_file(table);
 }
 
 embla_status embla_gram_of(const embla_table *table, bool centred, int threads, embla_gram *out)
 {
+    const size_t dim = embla_table_dim(table);
     EMBLA_TRY(embla_threads_check(threads));
-    if (table->dim > DIM_MOST)
+    if (dim > DIM_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "dim is %zu; principal directions are computed for "
                           "dim at most %d",
-                          table->dim, DIM_MOST);
+                          dim, DIM_MOST);
     EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
-    embla_gram gram = {.dim = table->dim,
-                       .mean_bytes = table->dim * sizeof(double),
-                       .matrix_bytes = table->dim * table->dim * sizeof(double)};
-    gram.bad_bytes = ((size_t)table->rows + 63) / 64 * sizeof(uint64_t);
+    embla_gram gram = {
+        .dim = dim, .mean_bytes = dim * sizeof(double), .matrix_bytes = dim * dim * sizeof(double)};
+    gram.bad_bytes = ((size_t)embla_table_rows(table) + 63) / 64 * sizeof(uint64_t);
     embla_status status = gram_of(table, centred, threads, &gram);
     if (status != EMBLA_OK)
         embla_gram_free(&gram);

@@ -24,16 +24,17 @@ typedef struct {
 /* Adds the numbers of rows that are decoded first. */
 static void sum_decoded(const pass *p, const embla_score_sums *all)
 {
-    const embla_stored *stored = p->job->rows;
+    const embla_row *row = p->job->rows->row;
+    const size_t dim = row->format.dim;
     float space[ROWS][EMBLA_PIECE];
-    for (size_t at = 0; at < stored->dim; at += EMBLA_PIECE) {
+    for (size_t at = 0; at < dim; at += EMBLA_PIECE) {
         embla_score_sums s = *all;
         s.vectors += at;
         s.from_zero = at == 0;
-        s.n = stored->dim - at < EMBLA_PIECE ? stored->dim - at : EMBLA_PIECE;
+        s.n = dim - at < EMBLA_PIECE ? dim - at : EMBLA_PIECE;
         for (size_t r = 0; r < s.side; r++) {
-            const char *bytes = all->rows[r] + embla_dtype_bytes(stored->info, at);
-            p->decode(bytes, s.n, stored->scale, EMBLA_WRITE_PLAIN, space[r]);
+            const char *bytes = all->rows[r] + embla_dtype_bytes(row->info, at);
+            p->decode(bytes, s.n, row->format.scale, EMBLA_WRITE_PLAIN, space[r]);
             s.rows[r] = (const char *)space[r];
         }
         p->f32(&s);
@@ -56,21 +57,21 @@ EMBLA_BODY float add_lanes(const float lanes[LANES])
 static void sum_rows(const pass *p, size_t at, size_t apart, size_t side)
 {
     const embla_score_job *job = p->job;
-    const embla_stored *stored = job->rows;
+    const embla_row_format *format = &job->rows->row->format;
     float lanes[EMBLA_SCORE_VECTORS * ROWS * LANES], squares[ROWS * LANES];
     const bool with_squares = job->squares && p->first == 0;
-    embla_score_sums s = {.vectors = job->vectors + p->first * stored->dim,
-                          .n = stored->dim,
-                          .stride = stored->dim,
+    embla_score_sums s = {.vectors = job->vectors + p->first * format->dim,
+                          .n = format->dim,
+                          .stride = format->dim,
                           .side = side,
                           .count = p->count,
-                          .scale = stored->scale,
+                          .scale = format->scale,
                           .whole = job->whole,
                           .from_zero = true,
                           .lanes = lanes,
                           .squares = with_squares ? squares : NULL};
     for (size_t r = 0; r < side; r++)
-        s.rows[r] = stored->data + ((size_t)job->first + at + r * apart) * stored->stride;
+        s.rows[r] = embla_source_at(job->rows, job->first + (int64_t)(at + r * apart));
     if (p->own)
         p->own(&s);
     else
@@ -86,11 +87,12 @@ static void sum_rows(const pass *p, size_t at, size_t apart, size_t side)
 void embla_score(const embla_score_job *job)
 {
     const embla_isa isa = embla_kernels_get()->isa;
+    const embla_dtype dtype = job->rows->row->format.dtype;
     const size_t quarter = job->n / ROWS;
     pass p = {.job = job,
-              .decode = embla_dtype_decoder(job->rows->dtype, isa),
+              .decode = embla_dtype_decoder(dtype, isa),
               .f32 = embla_score_loop_for(EMBLA_F32, isa),
-              .own = embla_score_loop_for(job->rows->dtype, isa)};
+              .own = embla_score_loop_for(dtype, isa)};
     for (; p.first < job->count; p.first += EMBLA_SCORE_VECTORS) {
         size_t left = job->count - p.first;
         p.count = left < EMBLA_SCORE_VECTORS ? left : EMBLA_SCORE_VECTORS;

@@ -14,7 +14,7 @@
 #ifndef EMBLA_ENGINE_SCORE_H
 #define EMBLA_ENGINE_SCORE_H
 
-#include "base/dtype.h"
+#include "lookup/source.h"
 
 /* Vectors that one pass over the rows serves; more vectors take several passes. */
 enum { EMBLA_SCORE_VECTORS = 4 };
@@ -22,7 +22,7 @@ enum { EMBLA_SCORE_VECTORS = 4 };
 /* The product of row first + i with vector v goes to dots[v * stride + i], for i < n, v < count;
  * the product of the row with itself goes to squares[i]. */
 typedef struct {
-    const embla_stored *rows;
+    const embla_row_source *rows; /* in memory */
     int64_t first;
     size_t n;
     const float *vectors; /* count x dim */

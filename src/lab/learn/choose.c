@@ -20,7 +20,7 @@
 #include "learn/head.h"
 #include "learn/sieve.h"
 #include "learn/softmax.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum {
     ROOM = 8192,            /* candidates kept for top-p and min-p */

@@ -17,21 +17,22 @@
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "engine/score.h"
-#include "table/table.h"
+#include "table/access.h"
 
 embla_status embla_head_check(const embla_head *head, embla_head *out)
 {
     EMBLA_TRY(embla_options_check(head));
     if (!head || !head->table) return embla_fail(EMBLA_ERR_ARGUMENT, "head or its table is NULL");
-    if (head->rows < 0 || head->rows > head->table->rows)
+    const int64_t rows = embla_table_rows(head->table);
+    if (head->rows < 0 || head->rows > rows)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the head has %" PRId64 " tokens, but its table has %" PRId64 " rows",
-                          head->rows, head->table->rows);
-    if ((head->rows ? head->rows : head->table->rows) > (int64_t)INT32_MAX + 1)
+                          head->rows, rows);
+    if ((head->rows ? head->rows : rows) > (int64_t)INT32_MAX + 1)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the head has %" PRId64 " tokens; a token is an int32_t, so at "
                           "most 2147483648 are possible",
-                          head->rows ? head->rows : head->table->rows);
+                          head->rows ? head->rows : rows);
     if (!isfinite(head->scale))
         return embla_fail(EMBLA_ERR_ARGUMENT, "the head's scale is %g; it must be finite",
                           (double)head->scale);
@@ -41,7 +42,7 @@ embla_status embla_head_check(const embla_head *head, embla_head *out)
                           (double)head->soft_cap);
     EMBLA_TRY(embla_table_check_file(head->table));
     *out = *head;
-    if (out->rows == 0) out->rows = head->table->rows;
+    if (out->rows == 0) out->rows = rows;
     if (out->scale == 0.0f) out->scale = 1.0f;
     return EMBLA_OK;
 }
@@ -112,10 +113,10 @@ enum {
 
 static size_t chunk_of(const embla_logit_walk *walk)
 {
-    const embla_table *table = walk->head.table;
+    size_t row_bytes = embla_table_row_bytes(walk->head.table);
     size_t most = walk->products ? TILE_MOST : CHUNK_MOST;
     size_t chunk =
-        walk->products ? TILE_BYTES / (walk->dim * sizeof(float)) : CHUNK_BYTES / table->row_bytes;
+        walk->products ? TILE_BYTES / (walk->dim * sizeof(float)) : CHUNK_BYTES / row_bytes;
     if (chunk > most) chunk = most;
     if (chunk < CHUNK_LEAST) chunk = CHUNK_LEAST;
     if ((size_t)walk->head.rows / chunk >= CHUNKS_MOST)
@@ -133,7 +134,7 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
     if (count > 0 && (!hidden || !out))
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu vectors, but %s is NULL", count,
                           hidden ? "out" : "hidden");
-    w.dim = w.head.table->dim;
+    w.dim = embla_table_dim(w.head.table);
     if (!embla_mul_ok(count, (uint64_t)w.head.rows, &bytes) ||
         !embla_mul_ok(bytes, sizeof(float), &bytes) ||
         !embla_mul_ok(count, w.dim * sizeof(float), &numbers) || bytes > PTRDIFF_MAX ||
@@ -144,7 +145,8 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
     w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_engine_has_products();
     w.chunk = chunk_of(&w);
     w.chunks = (w.head.rows - 1) / (int64_t)w.chunk + 1;
-    double work = (double)w.head.rows * (double)w.head.table->row_bytes * (double)(count + 1);
+    double work =
+        (double)w.head.rows * (double)embla_table_row_bytes(w.head.table) * (double)(count + 1);
     w.threads = embla_threads_for(threads, work < 1e15 ? (size_t)work : (size_t)1e15);
     *walk = w;
     return EMBLA_OK;
@@ -152,7 +154,8 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
 
 typedef struct {
     const embla_logit_walk *walk;
-    size_t vector, count; /* vectors of this run */
+    const embla_row_source *source; /* the rows of the head's table */
+    size_t vector, count;           /* vectors of this run */
     float *out;
     embla_logits_fn *use;
     void *context;
@@ -165,15 +168,13 @@ typedef struct {
 /* Gives rows first .. first+n-1 as floats, decoded to space if needed. */
 static const float *tile_of(const run *r, int64_t first, size_t n, float *space, size_t *stride)
 {
-    const embla_table *table = r->walk->head.table;
     *stride = r->walk->dim;
     if (r->in_place) {
-        *stride = table->row_stride / sizeof(float);
-        return (const float *)(const void *)embla_table_at(table, first);
+        *stride = r->source->stride / sizeof(float);
+        return (const float *)(const void *)embla_source_at(r->source, first);
     }
     for (size_t i = 0; i < n; i++)
-        r->decode(embla_table_at(table, first + (int64_t)i), r->walk->dim, table->scale,
-                  EMBLA_WRITE_PLAIN, space + i * r->walk->dim);
+        embla_source_decode(r->source, r->decode, first + (int64_t)i, space + i * r->walk->dim);
     return space;
 }
 
@@ -195,8 +196,7 @@ static void compute_sums(const run *r, const embla_logits *l, float *logits, flo
         product.b = tile_of(r, l->first, l->n, space, &product.b_stride);
         if (embla_engine_product(&product) == EMBLA_OK) return;
     }
-    const embla_stored rows = embla_table_stored(w->head.table);
-    embla_score(&(embla_score_job){.rows = &rows,
+    embla_score(&(embla_score_job){.rows = r->source,
                                    .first = l->first,
                                    .n = l->n,
                                    .vectors = hidden,
@@ -240,17 +240,18 @@ static embla_status compute_chunks(void *job, size_t first, size_t end, size_t s
 embla_status embla_walk_run(const embla_logit_walk *walk, size_t vector, size_t count, float *out,
                             embla_logits_fn *use, void *context)
 {
-    const embla_table *table = walk->head.table;
+    const embla_row_source *source = embla_table_source(walk->head.table);
     size_t blocks = count / BLOCK + (count % BLOCK > 0);
     void *space = NULL;
     run r = {.walk = walk,
+             .source = source,
              .vector = vector,
              .count = count,
              .out = out,
              .use = use,
              .context = context,
-             .decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa)};
-    r.in_place = embla_table_in_place(table);
+             .decode = embla_dtype_decoder(source->row->format.dtype, embla_kernels_get()->isa)};
+    r.in_place = embla_source_in_place(source);
     if (count == 0) return EMBLA_OK;
     if (!out) r.logits_bytes = (count < BLOCK ? count : BLOCK) * walk->chunk * sizeof(float);
     r.bytes = r.logits_bytes;

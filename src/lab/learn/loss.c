@@ -31,7 +31,7 @@
 #include "engine/engine.h"
 #include "learn/head.h"
 #include "learn/softmax.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum { LINE = EMBLA_LOSS_LINE };
 
@@ -64,6 +64,7 @@ typedef struct {
 
 typedef struct {
     embla_head head;
+    const embla_row_source *source; /* the rows of the head's table */
     embla_loss_options options;
     embla_loss_gradients to;
     embla_loss_shape shape;
@@ -121,11 +122,11 @@ static uint64_t logits_of(const job *j)
 
 static bool is_stored_as_wanted(const job *j)
 {
-    const embla_table *table = j->head.table;
+    const embla_row_source *source = j->source;
     embla_dtype wanted = j->bf16 ? EMBLA_BF16 : EMBLA_F32;
     size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
-    return table->dtype == wanted && (uintptr_t)table->data % unit == 0 &&
-           table->row_stride % unit == 0;
+    return source->row->format.dtype == wanted && (uintptr_t)source->data % unit == 0 &&
+           source->stride % unit == 0;
 }
 
 /* Whether the table is rounded once for the call. */
@@ -212,13 +213,12 @@ static void decode_row(const job *j, int64_t row, void *out)
 {
     float space[EMBLA_PIECE];
     if (!j->bf16) {
-        j->decode(embla_table_at(j->head.table, row), j->dim, j->head.table->scale,
-                  EMBLA_WRITE_PLAIN, out);
+        embla_source_decode(j->source, j->decode, row, out);
         return;
     }
     for (size_t i = 0; i < j->dim; i += EMBLA_PIECE) {
         size_t n = embla_loss_least(EMBLA_PIECE, j->dim - i);
-        const float *piece = embla_table_piece(j->head.table, j->decode, row, i, n, space);
+        const float *piece = embla_source_piece(j->source, j->decode, row, i, n, space);
         j->encode(piece, n, 1.0f, (uint16_t *)out + i);
     }
 }
@@ -230,7 +230,7 @@ static factor decode_rows(const job *j, int64_t first, size_t n, const own *o)
     size_t unit = j->bf16 ? sizeof(uint16_t) : sizeof(float);
     if (j->rounded) return (factor){j->rounded + (size_t)first * j->dim, j->dim};
     if (is_in_place(j))
-        return (factor){embla_table_at(j->head.table, first), j->head.table->row_stride / unit};
+        return (factor){embla_source_at(j->source, first), j->source->stride / unit};
     for (size_t r = 0; r < n; r++)
         decode_row(j, first + (int64_t)r, (char *)o->rows + r * j->dim * unit);
     return (factor){o->rows, j->dim};
@@ -527,12 +527,13 @@ static embla_status prepare(const embla_head *head, job *j)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "a gradient of the bias is wanted, but the head has no bias");
     j->rows = (size_t)j->head.rows;
-    j->dim = j->head.table->dim;
+    j->source = embla_table_source(j->head.table);
+    j->dim = embla_table_dim(j->head.table);
     EMBLA_TRY(count_targets(j));
     j->bf16 = j->options.compute == EMBLA_BF16;
     j->backward = j->to.hidden || j->to.table || j->to.bias;
     j->kernels = embla_kernels_get();
-    j->decode = embla_dtype_decoder(j->head.table->dtype, j->kernels->isa);
+    j->decode = embla_dtype_decoder(embla_table_dtype(j->head.table), j->kernels->isa);
     j->encode = embla_dtype_encoder(EMBLA_BF16, j->kernels->isa);
     j->weight = j->options.weight == 0.0 ? 1.0 : j->options.weight;
     if (!j->options.sum && j->counted > 0) j->weight /= (double)j->counted;
@@ -562,7 +563,7 @@ embla_status embla_loss_run(const embla_head *head, const float *hidden, const i
     if (options) j.options = *options;
     if (gradients) j.to = *gradients;
     EMBLA_TRY(prepare(head, &j));
-    j.shape = shape ? *shape : embla_loss_shape_of(&j.head, j.bf16);
+    j.shape = shape ? *shape : embla_loss_shape_of(j.rows, j.dim, j.bf16);
     j.blocks = (j.rows + j.shape.block - 1) / j.shape.block;
     j.shape.groups = embla_loss_least(j.shape.groups, j.blocks);
     j.threads = threads_of(&j);

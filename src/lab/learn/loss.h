@@ -39,8 +39,8 @@ typedef struct {
 
 EMBLA_CHECKED embla_status embla_loss_check_options(const embla_loss_options *options);
 
-/* head was checked. bf16: products are computed in bf16. */
-embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16);
+/* For a head of `rows` tokens, at least 1. bf16: products are computed in bf16. */
+embla_loss_shape embla_loss_shape_of(size_t rows, size_t dim, bool bf16);
 
 /* embla_head_loss with this shape (NULL: that of embla_loss_shape_of; each number in it is at least
  * 1) and with memory that the caller keeps (NULL: none). */

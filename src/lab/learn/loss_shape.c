@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/threads.h"
-#include "table/table.h"
 
 enum { LINE = EMBLA_LOSS_LINE };
 
@@ -29,9 +28,8 @@ static size_t block_of(size_t rows)
     return embla_loss_round_up((rows + blocks - 1) / blocks, LINE) | LINE;
 }
 
-embla_loss_shape embla_loss_shape_of(const embla_head *head, bool bf16)
+embla_loss_shape embla_loss_shape_of(size_t rows, size_t dim, bool bf16)
 {
-    size_t rows = (size_t)head->rows, dim = head->table->dim;
     embla_loss_shape shape = {.block = block_of(rows)};
     shape.chunk = embla_loss_least(
         embla_loss_least(LOGITS / embla_loss_round_up(rows, LINE), VECTORS / dim), CHUNK_MOST);

@@ -27,7 +27,7 @@
 #include "embla_learn.h"
 #include "learn/frozen.h"
 #include "learn/steps.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum {
     STATES_MOST = 3,
@@ -46,6 +46,9 @@ typedef struct {
 
 struct embla_optim {
     embla_table *table;
+    const embla_row_source *source; /* the rows of the table */
+    int64_t rows;
+    size_t dim;
     int threads;
     embla_rule rule;
     embla_frozen_set frozen;
@@ -108,10 +111,11 @@ static embla_status check_options(const embla_optim_options *o)
 static embla_status check_table(const embla_table *table)
 {
     EMBLA_TRY(embla_table_check_writable(table));
-    if (table->dtype != EMBLA_F32 && table->dtype != EMBLA_BF16 && table->dtype != EMBLA_F16)
+    const embla_dtype dtype = embla_table_dtype(table);
+    if (dtype != EMBLA_F32 && dtype != EMBLA_BF16 && dtype != EMBLA_F16)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a table of %s cannot be trained; supported dtypes: f32, bf16, f16",
-                          table->info->name);
+                          embla_dtype_name(dtype));
     return EMBLA_OK;
 }
 
@@ -119,7 +123,7 @@ static embla_status check_table(const embla_table *table)
 static embla_status add_state(embla_optim *o, const char *name, size_t dim, float **out)
 {
     state *s = &o->states[o->state_count];
-    int64_t rows = o->table->rows;
+    int64_t rows = o->rows;
     uint64_t numbers, bytes;
     void *memory = NULL;
     if (!embla_mul_ok((uint64_t)rows, dim, &numbers) ||
@@ -135,31 +139,29 @@ static embla_status add_state(embla_optim *o, const char *name, size_t dim, floa
 }
 
 /* f32 rows are updated in place if they are aligned. */
-static bool needs_master(const embla_table *t)
+static bool needs_master(const embla_optim *o)
 {
-    return t->dtype != EMBLA_F32 || ((uintptr_t)t->writable | t->row_stride) % sizeof(float) != 0;
+    return !embla_source_in_place(o->source);
 }
 
 static embla_status decode_rows(void *job, size_t first, size_t end, size_t slot)
 {
     const embla_optim *o = job;
-    const embla_table *t = o->table;
-    embla_decode_fn *decode = embla_dtype_decoder(t->dtype, embla_kernels_get()->isa);
+    embla_decode_fn *decode =
+        embla_dtype_decoder(o->source->row->format.dtype, embla_kernels_get()->isa);
     (void)slot;
     for (size_t row = first; row < end; row++)
-        decode(embla_table_at(t, (int64_t)row), t->dim, t->scale, EMBLA_WRITE_PLAIN,
-               o->master + row * t->dim);
+        embla_source_decode(o->source, decode, (int64_t)row, o->master + row * o->dim);
     return EMBLA_OK;
 }
 
 static embla_status add_master(embla_optim *o)
 {
-    const embla_table *t = o->table;
-    EMBLA_TRY(embla_table_check_file(t));
-    EMBLA_TRY(add_state(o, "master", t->dim, &o->master));
+    EMBLA_TRY(embla_source_check(o->source));
+    EMBLA_TRY(add_state(o, "master", o->dim, &o->master));
     int threads = embla_threads_for(o->threads, o->states[o->state_count - 1].bytes);
-    EMBLA_TRY(embla_share(threads, (size_t)t->rows, 0, decode_rows, o));
-    return embla_table_check_file(t);
+    EMBLA_TRY(embla_share(threads, (size_t)o->rows, 0, decode_rows, o));
+    return embla_source_check(o->source);
 }
 
 /* If a gradient of zeros changes nothing, there is nothing to catch up. */
@@ -170,10 +172,9 @@ static embla_status add_reached(embla_optim *o)
     uint64_t bytes;
     void *memory = NULL;
     if (!moves && o->rule.decay == 0.0) return EMBLA_OK;
-    if (!embla_mul_ok((uint64_t)o->table->rows, sizeof *o->reached, &bytes) ||
+    if (!embla_mul_ok((uint64_t)o->rows, sizeof *o->reached, &bytes) ||
         !embla_size_ok(bytes, &o->reached_bytes))
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for the steps of %" PRId64 " rows",
-                          o->table->rows);
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for the steps of %" PRId64 " rows", o->rows);
     EMBLA_TRY(embla_mem_new(o->reached_bytes, "the steps of rows", &memory));
     o->reached = memory;
     return EMBLA_OK;
@@ -181,8 +182,8 @@ static embla_status add_reached(embla_optim *o)
 
 static embla_status fill(embla_optim *o, const embla_optim_options *options)
 {
-    size_t dim = o->table->dim;
-    EMBLA_TRY(embla_frozen_copy(&options->frozen, o->table->rows, &o->frozen));
+    size_t dim = o->dim;
+    EMBLA_TRY(embla_frozen_copy(&options->frozen, o->rows, &o->frozen));
     switch (o->rule.kind) {
     case EMBLA_STEP_MOMENTUM:
     case EMBLA_STEP_NESTEROV:
@@ -201,7 +202,7 @@ static embla_status fill(embla_optim *o, const embla_optim_options *options)
     default:
         break;
     }
-    if (needs_master(o->table)) EMBLA_TRY(add_master(o));
+    if (needs_master(o)) EMBLA_TRY(add_master(o));
     if (options->catch_up) EMBLA_TRY(add_reached(o));
     return EMBLA_OK;
 }
@@ -220,6 +221,9 @@ embla_status embla_optim_new(embla_table *table, const embla_optim_options *opti
     EMBLA_TRY(embla_mem_new(sizeof(embla_optim), "an optimizer", &memory));
     embla_optim *o = memory;
     o->table = table;
+    o->source = embla_table_source(table);
+    o->rows = embla_table_rows(table);
+    o->dim = embla_table_dim(table);
     o->threads = options->threads;
     o->rule = embla_rule_of(options);
     embla_status status = fill(o, options);
@@ -263,7 +267,7 @@ static embla_status next_moment(const embla_optim *o, double rate, embla_moment 
 static int64_t oldest(const embla_optim *o)
 {
     int64_t least = o->steps;
-    for (int64_t row = 0; row < o->table->rows; row++)
+    for (int64_t row = 0; row < o->rows; row++)
         if (o->reached[row] < least && !embla_frozen_has(&o->frozen, row)) least = o->reached[row];
     return least;
 }
@@ -299,7 +303,7 @@ static embla_status make_room(embla_optim *o)
 static void forget(embla_optim *o)
 {
     if (!o->reached) return;
-    for (int64_t row = 0; row < o->table->rows; row++) o->reached[row] = o->steps;
+    for (int64_t row = 0; row < o->rows; row++) o->reached[row] = o->steps;
     o->forgotten = o->steps;
 }
 
@@ -314,6 +318,7 @@ static bool any_behind(const embla_optim *o)
 typedef struct {
     const embla_optim *o;
     embla_steps loops;
+    char *data;                 /* row 0 of the table */
     embla_encode_fn *encode;    /* encoder of the table, if there is a master */
     const embla_moment *moment; /* numbers of the step; NULL means that rows only catch up */
     const float *gradients;     /* of all rows, or of those in the list; NULL means none */
@@ -326,37 +331,40 @@ typedef struct {
 static work work_of(const embla_optim *o, const embla_moment *moment, const float *gradients)
 {
     embla_isa isa = embla_kernels_get()->isa;
-    work k = {.o = o, .moment = moment, .gradients = gradients};
+    work k = {.o = o, .data = embla_table_data(o->table), .moment = moment, .gradients = gradients};
     k.loops = embla_steps_of(o->rule.kind, isa);
-    if (o->master) k.encode = embla_dtype_encoder(o->table->dtype, isa);
+    if (o->master) k.encode = embla_dtype_encoder(o->source->row->format.dtype, isa);
     return k;
 }
 
-static float *weights_of(const embla_optim *o, int64_t row)
+static float *weights_of(const work *k, int64_t row)
 {
-    if (o->master) return o->master + (size_t)row * o->table->dim;
-    return (float *)(void *)(o->table->writable + (size_t)row * o->table->row_stride);
+    const embla_optim *o = k->o;
+    if (o->master) return o->master + (size_t)row * o->dim;
+    return (float *)(void *)(k->data + (size_t)row * o->source->stride);
 }
 
 /* The state of a row; a rowwise state has one number for each row. */
 static float *state_of(const embla_optim *o, float *values, int64_t row)
 {
-    size_t dim = o->rule.kind == EMBLA_STEP_ROWWISE ? 1 : o->table->dim;
+    size_t dim = o->rule.kind == EMBLA_STEP_ROWWISE ? 1 : o->dim;
     return values ? values + (size_t)row * dim : NULL;
 }
 
-static embla_numbers numbers_of(const embla_optim *o, int64_t row, int64_t rows)
+static embla_numbers numbers_of(const work *k, int64_t row, int64_t rows)
 {
-    return (embla_numbers){.w = weights_of(o, row),
+    const embla_optim *o = k->o;
+    return (embla_numbers){.w = weights_of(k, row),
                            .a = state_of(o, o->a, row),
                            .b = state_of(o, o->b, row),
-                           .n = (size_t)rows * o->table->dim};
+                           .n = (size_t)rows * o->dim};
 }
 
 /* Prefetches the lines of this row while those of x are updated. */
-static void fetch_row(const embla_optim *o, int64_t row, const float *g, embla_numbers *x)
+static void fetch_row(const work *k, int64_t row, const float *g, embla_numbers *x)
 {
-    x->next_w = weights_of(o, row);
+    const embla_optim *o = k->o;
+    x->next_w = weights_of(k, row);
     x->next_a = state_of(o, o->a, row);
     x->next_b = state_of(o, o->b, row);
     x->next_g = g;
@@ -364,8 +372,8 @@ static void fetch_row(const embla_optim *o, int64_t row, const float *g, embla_n
 
 static void encode_rows(const work *k, int64_t row, const embla_numbers *x)
 {
-    const embla_table *t = k->o->table;
-    if (k->encode) k->encode(x->w, x->n, t->scale, t->writable + (size_t)row * t->row_stride);
+    const embla_row_source *to = k->o->source;
+    if (k->encode) k->encode(x->w, x->n, to->row->format.scale, k->data + (size_t)row * to->stride);
 }
 
 /* Updates one row: missed steps, then the step. It is not frozen, and this thread owns it. */
@@ -389,8 +397,8 @@ static void do_row(const work *k, int64_t row, embla_numbers *x)
 static void do_rows(const work *k, int64_t row, int64_t rows)
 {
     const embla_optim *o = k->o;
-    size_t at = (size_t)row * o->table->dim, all = (size_t)o->table->rows * o->table->dim;
-    embla_numbers x = numbers_of(o, row, rows);
+    size_t at = (size_t)row * o->dim, all = (size_t)o->rows * o->dim;
+    embla_numbers x = numbers_of(k, row, rows);
     x.g = k->gradients + at;
     if (all - at >= x.n + AHEAD) {
         x.next_w = x.w + AHEAD;
@@ -404,7 +412,7 @@ static void do_rows(const work *k, int64_t row, int64_t rows)
 
 static bool side_by_side(const embla_optim *o)
 {
-    return o->table->row_stride == o->table->row_bytes && o->rule.kind != EMBLA_STEP_ROWWISE &&
+    return o->source->stride == o->source->row->bytes && o->rule.kind != EMBLA_STEP_ROWWISE &&
            !any_behind(o);
 }
 
@@ -422,9 +430,9 @@ static void do_tile(const work *k, int64_t first, int64_t end)
             while (stop < end && !embla_frozen_has(&o->frozen, stop)) stop++;
             do_rows(k, row, stop - row);
         } else {
-            embla_numbers x = numbers_of(o, row, 1);
-            if (k->gradients) x.g = k->gradients + (size_t)row * o->table->dim;
-            if (k->gradients && stop < end) fetch_row(o, stop, x.g + o->table->dim, &x);
+            embla_numbers x = numbers_of(k, row, 1);
+            if (k->gradients) x.g = k->gradients + (size_t)row * o->dim;
+            if (k->gradients && stop < end) fetch_row(k, stop, x.g + o->dim, &x);
             do_row(k, row, &x);
         }
         row = stop;
@@ -442,7 +450,7 @@ static size_t bytes_of(const embla_optim *o, uint64_t numbers)
 static embla_status do_tiles(void *job, size_t first, size_t end, size_t slot)
 {
     const work *k = job;
-    int64_t rows = k->o->table->rows;
+    int64_t rows = k->o->rows;
     (void)slot;
     for (size_t i = first; i < end; i++) {
         int64_t from = (int64_t)i * k->tile, stop = from + k->tile;
@@ -454,7 +462,7 @@ static embla_status do_tiles(void *job, size_t first, size_t end, size_t slot)
 static embla_status do_all(work *k)
 {
     const embla_optim *o = k->o;
-    int64_t rows = o->table->rows, dim = (int64_t)o->table->dim;
+    int64_t rows = o->rows, dim = (int64_t)o->dim;
     int threads = embla_threads_for(o->threads, bytes_of(o, (uint64_t)rows * (uint64_t)dim));
     k->tile = dim < TILE ? TILE / dim : 1;
     return embla_share(threads, (size_t)((rows + k->tile - 1) / k->tile), 1, do_tiles, k);
@@ -482,14 +490,14 @@ static embla_status do_some(void *job, size_t first, size_t end, size_t slot)
 {
     const work *k = job;
     const embla_optim *o = k->o;
-    size_t dim = o->table->dim;
+    size_t dim = o->dim;
     (void)slot;
     for (size_t i = first; i < end; i++) {
         int64_t row = k->rows[i];
         if (embla_frozen_has(&o->frozen, row)) continue;
-        embla_numbers x = numbers_of(o, row, 1);
+        embla_numbers x = numbers_of(k, row, 1);
         x.g = k->gradients + i * dim;
-        if (i + 1 < k->count) fetch_row(o, k->rows[i + 1], x.g + dim, &x);
+        if (i + 1 < k->count) fetch_row(k, k->rows[i + 1], x.g + dim, &x);
         do_row(k, row, &x);
     }
     return EMBLA_OK;
@@ -517,8 +525,7 @@ embla_status embla_optim_step_rows(embla_optim *optim, double rate, const int64_
     work k = work_of(optim, &moment, gradients);
     k.rows = rows;
     k.count = count;
-    int threads =
-        embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
+    int threads = embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->dim));
     embla_status status = embla_share(threads, count, share_of(optim, count, threads), do_some, &k);
     if (optim->reached) optim->history[optim->steps - optim->forgotten] = moment;
     optim->steps++;
@@ -536,7 +543,7 @@ static embla_status catch_up_owned(void *job, size_t first, size_t end, size_t s
         int64_t row = k->rows[i];
         uint64_t owner = ((uint64_t)row * EMBLA_GOLDEN >> 40) % k->owners;
         if (owner < first || owner >= end || embla_frozen_has(&k->o->frozen, row)) continue;
-        embla_numbers x = numbers_of(k->o, row, 1);
+        embla_numbers x = numbers_of(k, row, 1);
         do_row(k, row, &x);
     }
     return EMBLA_OK;
@@ -553,8 +560,7 @@ embla_status embla_optim_catch_up(embla_optim *optim, const int64_t *rows, size_
         forget(optim);
         return status;
     }
-    int threads =
-        embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->table->dim));
+    int threads = embla_threads_for(optim->threads, bytes_of(optim, (uint64_t)count * optim->dim));
     k.rows = rows;
     k.count = count;
     k.owners = (uint64_t)threads;

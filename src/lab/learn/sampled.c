@@ -26,7 +26,7 @@
 #include "learn/lanes.h"
 #include "learn/loss.h"
 #include "learn/softmax.h"
-#include "table/table.h"
+#include "table/access.h"
 
 /* ---- options, targets, report ---- */
 
@@ -459,7 +459,7 @@ embla_status embla_sampled_loss(const embla_head *head, const embla_loss_batch *
     EMBLA_TRY(embla_head_check(head, &c.head));
     EMBLA_TRY(check(&c, gradients));
     EMBLA_TRY(check_options(options, &c.options));
-    c.dim = c.head.table->dim;
+    c.dim = embla_table_dim(c.head.table);
     c.bf16 = c.options.compute == EMBLA_BF16;
     c.hidden_gradient = gradients ? gradients->hidden : NULL;
     c.table_gradient = gradients && gradients->table;

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/score.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum { BITS = EMBLA_SIEVE_BITS };
 
@@ -62,8 +62,7 @@ static embla_status find_tie(embla_sieve *s, uint64_t n, int64_t *token)
         const int64_t left = w->head.rows - first;
         const size_t length = left < (int64_t)w->chunk ? (size_t)left : w->chunk;
         float *x = logits;
-        const embla_stored rows = embla_table_stored(w->head.table);
-        embla_score(&(embla_score_job){.rows = &rows,
+        embla_score(&(embla_score_job){.rows = embla_table_source(w->head.table),
                                        .first = first,
                                        .n = length,
                                        .vectors = w->hidden,

@@ -9,7 +9,6 @@
 #include "base/options.h"
 #include "base/stop.h"
 #include "base/threads.h"
-#include "table/table.h"
 
 enum { K_UNASKED = 30, K_MOST = 1024, BATCH = 1024 }; /* BATCH: rows in one search */
 
@@ -33,7 +32,7 @@ static embla_status read_rows(const embla_table *table, int64_t first, size_t co
                               batch *b)
 {
     const embla_lookup_options options = {.threads = threads};
-    size_t dim = table->dim;
+    size_t dim = embla_table_dim(table);
     for (size_t i = 0; i < count; i++) b->rows[i] = first + (int64_t)i;
     EMBLA_TRY(embla_lookup_rows(table, b->rows, count, &options, b->values));
     b->count = 0;
@@ -88,9 +87,10 @@ static embla_status build(const embla_table *table, const embla_graph_options *o
 {
     const char *what = "the nearest rows of all rows";
     batch *b = NULL;
-    graph->rows = table->rows;
+    graph->rows = embla_table_rows(table);
     EMBLA_TRY(embla_arena_many(working, 1, sizeof *b, what, &b));
-    EMBLA_TRY(embla_arena_many(working, BATCH * table->dim, sizeof(float), what, &b->values));
+    EMBLA_TRY(
+        embla_arena_many(working, BATCH * embla_table_dim(table), sizeof(float), what, &b->values));
     EMBLA_TRY(embla_arena_many(&graph->arena, (uint64_t)graph->rows, sizeof(bool), what,
                                &graph->is_finite));
     EMBLA_TRY(find_finite(table, options->threads, graph, b));
@@ -108,10 +108,10 @@ static embla_status check(const embla_table *table, const embla_graph_options *o
 {
     if (options->k > K_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "k is %zu; the maximum is %d", options->k, K_MOST);
-    if (table->rows > INT32_MAX)
+    if (embla_table_rows(table) > INT32_MAX)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a graph has at most %d rows, and the table has %" PRId64, INT32_MAX,
-                          table->rows);
+                          embla_table_rows(table));
     return embla_threads_check(options->threads);
 }
 

@@ -18,7 +18,6 @@
 #include "base/threads.h"
 #include "map/graph.h"
 #include "map/repel.h"
-#include "table/table.h"
 
 enum { STEPS_UNASKED = 750, STEPS_MOST = 100000, REPORT_EVERY = 5, LANES = 16 };
 
@@ -163,8 +162,8 @@ static embla_status start(descent *d, const embla_table *table, embla_arena *wor
     float **arrays[] = {&d->xy, &d->next, &d->force, &d->move, &d->gain, &d->field};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         EMBLA_TRY(embla_arena_many(working, numbers, sizeof(float), what, arrays[i]));
-    embla_status status =
-        embla_arena_many(&arena, 2 * (uint64_t)table->rows, sizeof *plane, what, &plane);
+    embla_status status = embla_arena_many(&arena, 2 * (uint64_t)embla_table_rows(table),
+                                           sizeof *plane, what, &plane);
     if (status == EMBLA_OK)
         status = embla_plane(table, &(embla_plane_options){.threads = d->threads}, plane, NULL);
     if (status == EMBLA_OK) scale_start(d, plane);
@@ -210,17 +209,17 @@ static embla_status run(const embla_table *table, const embla_graph *graph,
         embla_repel_free(d.repel);
         if (status != EMBLA_OK) return status;
     }
-    write_positions(&d, table->rows, xy);
+    write_positions(&d, embla_table_rows(table), xy);
     return EMBLA_OK;
 }
 
 static embla_status check(const embla_table *table, const embla_graph *graph,
                           const embla_layout_options *options)
 {
-    if (graph->rows != table->rows)
+    if (graph->rows != embla_table_rows(table))
         return embla_fail(EMBLA_ERR_SHAPE,
                           "the graph has %" PRId64 " rows, and the table has %" PRId64, graph->rows,
-                          table->rows);
+                          embla_table_rows(table));
     if (options->steps < 0 || options->steps > STEPS_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "steps is %d; it must be between 0 and %d",
                           options->steps, STEPS_MOST);

@@ -14,10 +14,10 @@
 #include "embla_lab.h"
 #include "engine/engine.h"
 #include "engine/gram.h"
-#include "table/table.h"
+#include "table/access.h"
 
 typedef struct {
-    const embla_table *table;
+    const embla_row_source *source;
     const embla_gram *gram;
     bool whole; /* gram is that of the table, not of a basis */
     embla_decode_fn *decode;
@@ -65,7 +65,7 @@ static void project(const projection *on, int64_t row)
     bool finite = !on->whole || !embla_gram_left_out(on->gram, row);
     for (size_t i = 0; i < dim && finite; i += EMBLA_PIECE) {
         size_t n = dim - i < EMBLA_PIECE ? dim - i : EMBLA_PIECE;
-        const float *x = embla_table_piece(on->table, on->decode, row, i, n, space);
+        const float *x = embla_source_piece(on->source, on->decode, row, i, n, space);
         for (size_t k = 0; k < n && !on->whole; k++) finite = finite && isfinite(x[k]);
         for (size_t a = 0; a < 2; a++)
             if (on->axis[a]) sums[a] += along(x, on->axis[a] + i, n);
@@ -82,11 +82,11 @@ static embla_status project_rows(void *job, size_t first, size_t end, size_t slo
 
 static embla_status project_all(projection *on, int threads)
 {
-    size_t dim = on->gram->dim, rows = (size_t)on->table->rows;
+    size_t dim = on->gram->dim, rows = (size_t)on->source->rows;
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < dim && on->axis[a]; i++)
             on->middle[a] += on->gram->mean[i] * on->axis[a][i];
-    return embla_share(embla_threads_for(threads, rows * on->table->row_bytes), rows, 0,
+    return embla_share(embla_threads_for(threads, rows * on->source->row->bytes), rows, 0,
                        project_rows, on);
 }
 
@@ -106,8 +106,8 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
     size_t dim = gram->dim, vectors = dim < 2 ? dim : 2;
     double *values = space, *axes = space + dim;
     EMBLA_TRY(embla_engine_eigen(gram->matrix, dim, vectors, values, axes));
-    projection on = {.table = table, .gram = gram, .whole = whole, .xy = xy};
-    on.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
+    projection on = {.source = embla_table_source(table), .gram = gram, .whole = whole, .xy = xy};
+    on.decode = embla_dtype_decoder(embla_table_dtype(table), embla_kernels_get()->isa);
     for (size_t a = 0; a < vectors; a++) {
         double *axis = axes + (vectors - 1 - a) * dim;
         fix_sign(axis, dim);
@@ -116,8 +116,8 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
     }
     EMBLA_TRY(project_all(&on, threads));
     EMBLA_TRY(embla_table_check_file(table));
-    *report = (embla_plane_report){.rows = table->rows};
-    for (int64_t row = 0; row < table->rows; row++) report->nonfinite += isnan(xy[2 * row]);
+    *report = (embla_plane_report){.rows = on.source->rows};
+    for (int64_t row = 0; row < on.source->rows; row++) report->nonfinite += isnan(xy[2 * row]);
     report->rows -= report->nonfinite;
     for (size_t a = 0; a < 2; a++) report->share[a] = on.axis[a] ? share_of(values, dim, a) : 0;
     return EMBLA_OK;
@@ -128,7 +128,7 @@ static embla_status compute(const embla_table *table, const embla_table *basis, 
 {
     embla_gram gram;
     void *space;
-    size_t bytes = 3 * table->dim * sizeof(double);
+    size_t bytes = 3 * embla_table_dim(table) * sizeof(double);
     EMBLA_TRY(embla_gram_of(basis, true, threads, &gram));
     embla_status status = embla_mem_new(bytes, "the principal directions", &space);
     if (status == EMBLA_OK) {
@@ -149,7 +149,8 @@ static embla_status copy_basis(const embla_table *table, const embla_plane_optio
         return embla_fail(EMBLA_ERR_ARGUMENT, "the basis has %zu rows; it must have at least 1",
                           options->basis_count);
     EMBLA_TRY(embla_table_check_rows(table, options->basis, options->basis_count));
-    EMBLA_TRY(embla_table_new(EMBLA_F32, (int64_t)options->basis_count, table->dim, NULL, &basis));
+    EMBLA_TRY(embla_table_new(EMBLA_F32, (int64_t)options->basis_count, embla_table_dim(table),
+                              NULL, &basis));
     embla_status status = embla_lookup_rows(table, options->basis, options->basis_count, &how,
                                             embla_table_data(basis));
     if (status != EMBLA_OK) {

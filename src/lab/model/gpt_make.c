@@ -15,7 +15,6 @@
 
 #include "base/layout.h"
 #include "base/mem.h"
-#include "table/table.h"
 
 /* ---- tensors ---- */
 

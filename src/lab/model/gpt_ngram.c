@@ -24,7 +24,7 @@
 #include "formats/npy.h"
 #include "model/gpt_ngram.h"
 #include "ngram/ngram.h"
-#include "table/table.h"
+#include "table/access.h"
 
 /* The rows that a batch uses. */
 typedef struct {
@@ -401,9 +401,11 @@ static void prefetch_rows(const embla_table *table, const embla_scatter *scatter
     enum { LINE = 64 };
     const int64_t *rows = embla_scatter_rows(scatter);
     size_t count = embla_scatter_count(scatter);
+    const embla_row_source *source = embla_table_source(table);
+    const size_t bytes = source->row->bytes;
     for (size_t i = 0; i < count; i++) {
-        const char *row = embla_table_at(table, rows[i]);
-        for (size_t at = 0; at < table->row_bytes; at += LINE) __builtin_prefetch(row + at, 1, 2);
+        const char *row = embla_source_at(source, rows[i]);
+        for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch(row + at, 1, 2);
     }
 }
 
@@ -435,11 +437,17 @@ embla_status embla_gpt_ngram_prefetch(embla_gpt *gpt, const int32_t *tokens, siz
 
 /* ---- sharing rows with other processes ---- */
 
+/* The bytes of the table, which has no gaps between rows. */
+static size_t bytes_of(const embla_table *t)
+{
+    return (size_t)embla_table_rows(t) * embla_table_row_stride(t);
+}
+
 /* Writes the table as an npy file. The name must not exist yet. */
 static embla_status write_npy(const embla_table *t, const char *path, size_t *header)
 {
     char bytes[EMBLA_NPY_HEADER_MOST];
-    const uint64_t shape[] = {(uint64_t)t->rows, t->dim};
+    const uint64_t shape[] = {(uint64_t)embla_table_rows(t), embla_table_dim(t)};
     embla_durable *file = NULL;
     int fd = -1;
     embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd);
@@ -451,8 +459,7 @@ static embla_status write_npy(const embla_table *t, const char *path, size_t *he
     *header = embla_npy_header(embla_element_of(EMBLA_F32), 2, shape, bytes);
     EMBLA_TRY(embla_durable_open(path, &file));
     status = embla_durable_write(file, bytes, *header);
-    if (status == EMBLA_OK)
-        status = embla_durable_write(file, t->data, (size_t)t->rows * t->row_stride);
+    if (status == EMBLA_OK) status = embla_durable_write(file, embla_table_row(t, 0), bytes_of(t));
     if (status == EMBLA_OK) return embla_durable_commit_new(file);
     embla_durable_abandon(file);
     return status;
@@ -483,19 +490,14 @@ embla_status embla_gpt_ngram_share(embla_gpt *gpt, const char *path)
     embla_gpt_grams *g = gpt->grams;
     embla_table *t = g->table;
     EMBLA_TRY(write_npy(t, path, &header));
-    size_t bytes = header + (size_t)t->rows * t->row_stride;
+    size_t bytes = header + bytes_of(t);
     embla_status status = map_file(path, bytes, &map);
     if (status != EMBLA_OK) {
         embla_io_remove(AT_FDCWD, path);
         return status;
     }
-    if (g->map)
-        embla_io_unmap(g->map, g->map_bytes);
-    else
-        embla_mem_free(t->writable, t->owned);
-    t->owned = 0;
-    t->writable = (char *)map + header;
-    t->data = t->writable;
+    embla_table_move(t, (char *)map + header);
+    if (g->map) embla_io_unmap(g->map, g->map_bytes);
     g->map = map;
     g->map_bytes = bytes;
     return EMBLA_OK;

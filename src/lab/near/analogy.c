@@ -12,7 +12,6 @@
 #include "base/threads.h"
 #include "embla_lab.h"
 #include "near/near.h"
-#include "table/table.h"
 
 enum { EACH = 16, ROWS = 2 * EACH }; /* maximum rows of plus and of minus; of a question */
 
@@ -34,18 +33,19 @@ static embla_status check_rows(const embla_table *table, const int64_t *rows, si
     if (count > 0 && !rows)
         return embla_fail(EMBLA_ERR_ARGUMENT, "question.%s is NULL, but %s_count is %zu", name,
                           name, count);
+    const int64_t limit = embla_table_rows(table);
     for (size_t i = 0; i < count; i++)
-        if (rows[i] < 0 || rows[i] >= table->rows)
+        if (rows[i] < 0 || rows[i] >= limit)
             return embla_fail(EMBLA_ERR_RANGE,
                               "%s[%zu] is row %" PRId64 ", and the table has %" PRId64 " rows",
-                              name, i, rows[i], table->rows);
+                              name, i, rows[i], limit);
     return EMBLA_OK;
 }
 
 /* Decodes the rows of the question and computes their norms. */
 static embla_status read_rows(reading *q, embla_arena *arena)
 {
-    size_t dim = q->table->dim;
+    size_t dim = embla_table_dim(q->table);
     const embla_lookup_options options = {.threads = 1};
     EMBLA_TRY(
         embla_arena_many(arena, q->count * dim, sizeof(float), "rows of a question", &q->vectors));
@@ -71,7 +71,7 @@ static embla_status cos_add(const reading *q, embla_arena *arena,
                             const embla_analogy_options *options, embla_neighbour *out,
                             embla_near_report *report)
 {
-    size_t dim = q->table->dim;
+    size_t dim = embla_table_dim(q->table);
     float *query = NULL;
     double largest = 0.0;
     EMBLA_TRY(embla_arena_many(arena, dim, sizeof *query, "a query", &query));
@@ -125,11 +125,12 @@ static embla_status cos_mul(const reading *q, embla_arena *arena,
                             const embla_analogy_options *options, embla_neighbour *out,
                             embla_near_report *report)
 {
-    bool some = options->rows > 0 && options->rows < q->table->rows;
+    const int64_t all = embla_table_rows(q->table);
+    bool some = options->rows > 0 && options->rows < all;
     embla_scan_report scanned;
     embla_scored *answers = NULL;
     const embla_scan scan = {.table = q->table,
-                             .rows = some ? options->rows : q->table->rows,
+                             .rows = some ? options->rows : all,
                              .vectors = q->vectors,
                              .count = q->count,
                              .lists = 1,

@@ -20,7 +20,6 @@
 #include "base/threads.h"
 #include "engine/engine.h"
 #include "near/sketch.h"
-#include "table/table.h"
 
 enum {
     PASS_BYTES = 8 << 20, /* of lists and of queries in one pass over the table */
@@ -169,13 +168,12 @@ static row_bound bound_of_row(const many *m, double square)
 static const float *prepare_tile(const many *m, worker *w, int64_t first, size_t n)
 {
     const embla_question *q = m->q;
-    const float *rows = (const float *)(const void *)embla_table_at(q->table, first);
+    const float *rows = (const float *)(const void *)embla_source_at(q->source, first);
     size_t i = 0;
     if (m->decode) {
         rows = w->rows;
         for (size_t r = 0; r < n; r++)
-            m->decode(embla_table_at(q->table, first + (int64_t)r), q->dim, q->table->scale,
-                      EMBLA_WRITE_PLAIN, w->rows + r * q->dim);
+            embla_source_decode(q->source, m->decode, first + (int64_t)r, w->rows + r * q->dim);
     }
     for (; i + EMBLA_DOTS <= n; i += EMBLA_DOTS) {
         const float *at = rows + i * m->stride;
@@ -283,9 +281,9 @@ static bool score_candidates(const many *m, worker *w, size_t query, embla_best 
     for (int t = 1; t < m->threads; t++) embla_best_join(best, &m->workers[t].best[query]);
     for (size_t i = 0; i < best->count; i++) {
         int64_t row = best->items[i].row;
-        const float *x = (const float *)(const void *)embla_table_at(q->table, row);
+        const float *x = (const float *)(const void *)embla_source_at(q->source, row);
         if (m->decode) {
-            m->decode(x, q->dim, q->table->scale, EMBLA_WRITE_PLAIN, w->rows);
+            embla_source_decode(q->source, m->decode, row, w->rows);
             x = w->rows;
         }
         double square = q->kernels->dot(x, x, q->dim), dot = q->kernels->dot(x, numbers, q->dim);
@@ -381,21 +379,21 @@ static embla_status search_by_products(const embla_question *q, size_t first, si
                                        int threads, embla_scored *out, bool *again,
                                        int64_t *nonfinite)
 {
-    const embla_table *table = q->table;
     /* Rows of a file are copied first: if the file is cut short, the fault must not happen inside
      * the engine, where no signal can be handled (engine/onednn.c). */
-    bool in_place = !table->map && embla_table_in_place(table);
+    bool mapped = embla_table_placement(q->table) == EMBLA_PLACEMENT_MAPPED;
+    bool in_place = !mapped && embla_source_in_place(q->source);
     embla_arena arena = {0};
     many m = {.q = q,
               .first = first,
               .count = count,
-              .stride = in_place ? table->row_stride / sizeof(float) : q->dim,
+              .stride = in_place ? q->source->stride / sizeof(float) : q->dim,
               .keep = kept(q),
               .error = 1.1 * 0x1p-24 * (double)(q->dim + 16),
               .threads = threads,
               .out = out + first * q->k,
               .again = again + first};
-    if (!in_place) m.decode = embla_dtype_decoder(table->dtype, q->kernels->isa);
+    if (!in_place) m.decode = embla_dtype_decoder(embla_table_dtype(q->table), q->kernels->isa);
     embla_status status = prepare(&m, &arena);
     if (status == EMBLA_OK) {
         scale_queries(&m);
@@ -497,9 +495,9 @@ static embla_status check(const embla_question *q, const embla_near_options *opt
         return embla_fail(EMBLA_ERR_ARGUMENT, "exclude is NULL, but exclude_count is %zu",
                           options->exclude_count);
     if (options->sketch && options->sketch->table != q->table)
-        return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "the sketch belongs to another table, of %" PRId64 " x %zu",
-                          options->sketch->table->rows, options->sketch->table->dim);
+        return embla_fail(
+            EMBLA_ERR_ARGUMENT, "the sketch belongs to another table, of %" PRId64 " x %zu",
+            embla_table_rows(options->sketch->table), embla_table_dim(options->sketch->table));
     EMBLA_TRY(embla_threads_check(options->threads));
     if (q->count == 0) return EMBLA_OK;
     if (!embla_mul_ok(q->count, q->k, &numbers) ||
@@ -559,13 +557,14 @@ embla_status embla_near_by(embla_near_way way, const embla_table *table, const f
     int64_t nonfinite = 0;
     if (!options) options = &none;
     embla_watch_begin(&watch, options->progress, options->context, "near");
-    bool some = options->rows > 0 && options->rows < table->rows;
+    bool some = options->rows > 0 && options->rows < embla_table_rows(table);
     embla_question q = {.table = table,
+                        .source = embla_table_source(table),
                         .queries = queries,
                         .count = count,
                         .k = options->k > 0 ? options->k : EMBLA_NEAR_DEFAULT,
-                        .dim = table->dim,
-                        .rows = some ? options->rows : table->rows,
+                        .dim = embla_table_dim(table),
+                        .rows = some ? options->rows : embla_table_rows(table),
                         .exclude = options->exclude,
                         .exclude_count = options->exclude_count,
                         .threads = options->threads,

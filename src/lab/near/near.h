@@ -9,10 +9,12 @@
 #include "base/kernels.h"
 #include "base/stop.h"
 #include "near/scan.h"
+#include "table/access.h"
 
 /* The checked arguments of a search. */
 typedef struct {
     const embla_table *table;
+    const embla_row_source *source; /* the rows of the table */
     const float *queries;
     size_t count, k, dim;
     int64_t rows;

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "embla_lab.h"
-#include "table/table.h"
 
 /* The mean of the rows, each divided by its norm, times count. */
 static void add_units(const float *vectors, const double *norms, size_t count, size_t dim,
@@ -29,7 +28,7 @@ static double cosine_with(const float *row, double norm, const double *sum, doub
 static embla_status score_rows(const embla_table *table, const int64_t *rows, size_t count,
                                embla_arena *arena, double *cosines)
 {
-    const size_t dim = table->dim;
+    const size_t dim = embla_table_dim(table);
     const embla_lookup_options options = {.threads = 1};
     float *vectors = NULL;
     double *norms = NULL, *sum = NULL, square = 0.0;

@@ -21,7 +21,6 @@
 #include "base/threads.h"
 #include "engine/estimate.h"
 #include "near/near.h"
-#include "table/table.h"
 
 enum {
     LIST_BYTES = 8 << 20,    /* of lists in one scan */
@@ -50,6 +49,7 @@ typedef struct {
 
 typedef struct {
     const embla_scan *scan;
+    const embla_row_source *source; /* the rows of the scan's table */
     const embla_kernels *kernels;
     embla_estimate estimate;
     embla_decode_fn *decode; /* NULL: rows are used where they are */
@@ -66,15 +66,15 @@ typedef struct {
 static void decode_rows(const pass *p, const worker *w, const int64_t *rows, size_t n,
                         const float **out)
 {
-    const embla_table *table = p->scan->table;
+    const embla_row *format = p->source->row;
     for (size_t r = 0; r < n; r++)
         out[r] = p->decode ? w->decoded + r * p->dim
-                           : (const float *)(const void *)embla_table_at(table, rows[r]);
+                           : (const float *)(const void *)embla_source_at(p->source, rows[r]);
     for (size_t first = 0; p->decode && first < p->dim; first += EMBLA_PIECE) {
         size_t length = p->dim - first < EMBLA_PIECE ? p->dim - first : EMBLA_PIECE;
-        size_t offset = embla_dtype_bytes(table->info, first);
+        size_t offset = embla_dtype_bytes(format->info, first);
         for (size_t r = 0; r < n; r++)
-            p->decode(embla_table_at(table, rows[r]) + offset, length, table->scale,
+            p->decode(embla_source_at(p->source, rows[r]) + offset, length, format->format.scale,
                       EMBLA_WRITE_PLAIN, w->decoded + r * p->dim + first);
     }
 }
@@ -260,18 +260,19 @@ static embla_status new_worker(const pass *p, embla_arena *arena, worker *w)
 
 static embla_status prepare(const embla_scan *scan, embla_arena *arena, pass *p)
 {
-    const embla_table *table = scan->table;
-    uint64_t bytes = (uint64_t)scan->rows * table->dim * sizeof(float); /* both are bounded */
-    const embla_stored stored = embla_table_stored(table);
-    *p = (pass){.scan = scan, .kernels = embla_kernels_get(), .dim = table->dim};
-    if (!embla_table_in_place(table))
-        p->decode = embla_dtype_decoder(table->dtype, p->kernels->isa);
+    const embla_row_source *source = embla_table_source(scan->table);
+    const embla_row *row = source->row;
+    uint64_t bytes = (uint64_t)scan->rows * row->format.dim * sizeof(float); /* both are bounded */
+    *p = (pass){
+        .scan = scan, .source = source, .kernels = embla_kernels_get(), .dim = row->format.dim};
+    if (!embla_source_in_place(source))
+        p->decode = embla_dtype_decoder(row->format.dtype, p->kernels->isa);
     p->filters = p->decode || scan->count >= FILTER_VECTORS;
-    p->block = BLOCK_BYTES / table->row_bytes / EMBLA_DOTS * EMBLA_DOTS;
+    p->block = BLOCK_BYTES / row->bytes / EMBLA_DOTS * EMBLA_DOTS;
     if (p->block > BLOCK_ROWS) p->block = BLOCK_ROWS;
     if (p->block < EMBLA_DOTS) p->block = EMBLA_DOTS;
     p->threads = embla_threads_for(scan->threads, (size_t)bytes);
-    EMBLA_TRY(embla_estimate_new(&stored, scan->vectors, scan->count, arena, &p->estimate));
+    EMBLA_TRY(embla_estimate_new(source, scan->vectors, scan->count, arena, &p->estimate));
     EMBLA_TRY(embla_scan_take(arena, (size_t)p->threads, sizeof(worker), "threads", &p->workers));
     for (int t = 0; t < p->threads; t++) EMBLA_TRY(new_worker(p, arena, &p->workers[t]));
     return EMBLA_OK;

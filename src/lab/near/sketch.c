@@ -16,7 +16,6 @@
 #include "base/options.h"
 #include "base/parallel.h"
 #include "base/threads.h"
-#include "table/table.h"
 
 enum {
     ROWS = EMBLA_SKETCH_ROWS,
@@ -89,7 +88,7 @@ static void pack_row(embla_sketch *sketch, int64_t row, const uint8_t *levels)
     } places[NUMBERS] = {{0, 0}, {1, 0}, {0, 4}, {1, 4}};
     uint8_t *out =
         sketch->levels + (size_t)(row / ROWS) * sketch->steps * STEP + (size_t)(row % ROWS) * 2;
-    for (size_t i = 0; i < sketch->table->dim; i++) {
+    for (size_t i = 0; i < sketch->dim; i++) {
         uint8_t *at = out + i / NUMBERS * STEP + places[i % NUMBERS].byte;
         *at = (uint8_t)(*at | levels[i] << places[i % NUMBERS].shift);
     }
@@ -106,7 +105,7 @@ typedef struct {
 static void sketch_row(embla_sketch *sketch, int64_t row, const float *x, const space *s)
 {
     static const double widths[] = {1.0, 0.85, 0.7, 0.55, 0.4};
-    const size_t dim = sketch->table->dim;
+    const size_t dim = sketch->dim;
     const double square = embla_kernels_get()->dot(x, x, dim), norm = sqrt(square);
     double most = 0.0, least = HUGE_VAL, unit = 0.0;
     sketch->factors[row] = sketch->errors[row] = 0.0f;
@@ -138,12 +137,12 @@ typedef struct {
 static embla_status sketch_rows(void *job, size_t first, size_t end, size_t slot)
 {
     const sketching *k = job;
-    const embla_table *table = k->sketch->table;
+    const embla_row_source *source = k->sketch->source;
     const space *s = &k->spaces[slot];
     for (int64_t row = (int64_t)first; row < (int64_t)end; row++) {
-        const float *x = (const float *)(const void *)embla_table_at(table, row);
+        const float *x = (const float *)(const void *)embla_source_at(source, row);
         if (k->decode) {
-            k->decode(x, table->dim, table->scale, EMBLA_WRITE_PLAIN, s->row);
+            embla_source_decode(source, k->decode, row, s->row);
             x = s->row;
         }
         sketch_row(k->sketch, row, x, s);
@@ -153,12 +152,11 @@ static embla_status sketch_rows(void *job, size_t first, size_t end, size_t slot
 
 static embla_status allocate(embla_sketch *sketch)
 {
-    const embla_table *table = sketch->table;
     uint64_t bytes, rows = (uint64_t)sketch->blocks * ROWS;
     if (!embla_mul_ok((uint64_t)sketch->blocks, sketch->steps * STEP, &bytes) ||
         bytes > PTRDIFF_MAX / 2)
         return embla_fail(EMBLA_ERR_MEMORY, "no memory for a sketch of %" PRId64 " x %zu",
-                          table->rows, table->dim);
+                          sketch->source->rows, sketch->dim);
     EMBLA_TRY(embla_scan_take(&sketch->arena, (size_t)bytes, 1, "a sketch", &sketch->levels));
     EMBLA_TRY(embla_scan_take(&sketch->arena, rows, sizeof(float), "factors of a sketch",
                               &sketch->factors));
@@ -171,7 +169,7 @@ static embla_status allocate(embla_sketch *sketch)
 static embla_status build(embla_sketch *sketch, int threads, embla_arena *working)
 {
     const embla_table *table = sketch->table;
-    const size_t dim = table->dim;
+    const size_t dim = sketch->dim;
     space *spaces = NULL;
     EMBLA_TRY(allocate(sketch));
     EMBLA_TRY(embla_arena_many(working, (uint64_t)threads, sizeof *spaces, "threads", &spaces));
@@ -180,19 +178,19 @@ static embla_status build(embla_sketch *sketch, int threads, embla_arena *workin
         EMBLA_TRY(embla_scan_take(working, dim, 1, "levels of a row", &spaces[t].levels));
     }
     sketching k = {.sketch = sketch, .spaces = spaces};
-    if (!embla_table_in_place(table))
-        k.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
+    if (!embla_source_in_place(sketch->source))
+        k.decode = embla_dtype_decoder(embla_table_dtype(table), embla_kernels_get()->isa);
     EMBLA_TRY(embla_table_check_file(table));
-    EMBLA_TRY(embla_share(threads, (size_t)table->rows, 0, sketch_rows, &k));
+    EMBLA_TRY(embla_share(threads, (size_t)sketch->source->rows, 0, sketch_rows, &k));
     return embla_table_check_file(table);
 }
 
-static embla_status check(const embla_table *table, const embla_sketch_options *options)
+static embla_status check(size_t dim, const embla_sketch_options *options)
 {
-    if (table->dim > DIM_MOST)
+    if (dim > DIM_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "a sketch is for rows of at most %d numbers, and these have %zu",
-                          DIM_MOST, table->dim);
+                          DIM_MOST, dim);
     return embla_threads_check(options->threads);
 }
 
@@ -207,10 +205,13 @@ embla_status embla_sketch_new(const embla_table *table, const embla_sketch_optio
     if (!options) options = &none;
     EMBLA_NEED(table);
     EMBLA_NEED(out);
-    EMBLA_TRY(check(table, options));
-    made.steps = (table->dim - 1) / NUMBERS + 1;
-    made.blocks = (table->rows - 1) / ROWS + 1;
-    int threads = embla_threads_for(options->threads, (size_t)table->rows * table->dim);
+    const int64_t rows = embla_table_rows(table);
+    made.source = embla_table_source(table);
+    made.dim = embla_table_dim(table);
+    EMBLA_TRY(check(made.dim, options));
+    made.steps = (made.dim - 1) / NUMBERS + 1;
+    made.blocks = (rows - 1) / ROWS + 1;
+    int threads = embla_threads_for(options->threads, (size_t)rows * made.dim);
     embla_status status = build(&made, threads, &working);
     if (status == EMBLA_OK)
         status = embla_arena_many(&made.arena, 1, sizeof *sketch, "a sketch", &sketch);
@@ -311,15 +312,15 @@ typedef struct {
 static void score_four(const search *s, waiting *w)
 {
     const embla_question *q = s->q;
-    const bool in_place = embla_table_in_place(q->table);
+    const bool in_place = embla_source_in_place(q->source);
     const size_t n = w->count < EMBLA_DOTS ? w->count : EMBLA_DOTS;
     const float *rows[EMBLA_DOTS];
     double dots[EMBLA_DOTS], squares[EMBLA_DOTS];
     for (size_t i = 0; i < EMBLA_DOTS; i++) {
-        const char *at = embla_table_at(q->table, w->rows[i < n ? i : 0]);
+        const int64_t row = w->rows[i < n ? i : 0];
+        const char *at = embla_source_at(q->source, row);
         rows[i] = in_place ? (const float *)(const void *)at : s->rows + i * q->dim;
-        if (!in_place)
-            s->decode(at, q->dim, q->table->scale, EMBLA_WRITE_PLAIN, s->rows + i * q->dim);
+        if (!in_place) embla_source_decode(q->source, s->decode, row, s->rows + i * q->dim);
     }
     q->kernels->dots(rows, s->query, q->dim, dots, squares);
     for (size_t i = 0; i < n; i++) {
@@ -335,8 +336,9 @@ static void score_four(const search *s, waiting *w)
 
 static void add_row(const search *s, waiting *w, int64_t row)
 {
-    const char *at = embla_table_at(s->q->table, row);
-    for (size_t i = 0; i < s->q->table->row_bytes; i += EMBLA_LINE) __builtin_prefetch(at + i);
+    const char *at = embla_source_at(s->q->source, row);
+    const size_t bytes = s->q->source->row->bytes;
+    for (size_t i = 0; i < bytes; i += EMBLA_LINE) __builtin_prefetch(at + i);
     w->rows[w->count++] = row;
     if (w->count == WAITING) score_four(s, w);
 }
@@ -427,7 +429,7 @@ embla_status embla_sketch_query(const embla_sketch *sketch, const embla_question
                 .exclude = exclude,
                 .size = embla_size_of(q, query),
                 .bound = EMBLA_PICK(embla_sketch_bounds),
-                .decode = embla_dtype_decoder(q->table->dtype, q->kernels->isa),
+                .decode = embla_dtype_decoder(embla_table_dtype(q->table), q->kernels->isa),
                 .blocks = (q->rows - 1) / ROWS + 1};
     *answered = false;
     /* a limit needs k rows of as many blocks */

@@ -25,6 +25,8 @@ enum {
 struct embla_sketch {
     embla_arena arena;
     const embla_table *table;
+    const embla_row_source *source; /* the rows of the table */
+    size_t dim;
     size_t steps; /* in a block */
     int64_t blocks;
     uint8_t *levels; /* blocks x steps x EMBLA_SKETCH_STEP */

@@ -60,7 +60,8 @@ embla_status embla_index_distinct(const embla_index *index, const float *queries
 {
     const size_t k = options->k;
     const embla_near_options alone = {.k = k, .threads = options->threads}; /* one query is quick */
-    const size_t rows = (size_t)index->table->rows, dim = index->table->dim;
+    const size_t rows = (size_t)embla_table_rows(index->table);
+    const size_t dim = embla_table_dim(index->table);
     size_t most = k < rows / 2 ? 2 * k : rows, enough = 0;
     EMBLA_TRY(ask(index, queries, count, most, options, out, &enough));
     for (size_t i = enough; i < count && most < rows; i++) {

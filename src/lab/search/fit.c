@@ -19,6 +19,7 @@
 #include "engine/gram.h"
 #include "search/corpus_lines.h"
 #include "search/weights.h"
+#include "table/access.h"
 
 enum { COMPONENTS_UNASKED = 10, LINES_UNASKED = 200000, PAIRS = 6 };
 
@@ -144,10 +145,10 @@ static embla_status find_components(job *j, const embla_gram *gram, size_t wante
 static embla_status make_components(job *j)
 {
     embla_gram gram;
-    size_t dim = j->table->dim, wanted = (size_t)j->options.components;
+    size_t dim = embla_table_dim(j->table), wanted = (size_t)j->options.components;
     if (j->options.components <= 0 || dim < 2) return EMBLA_OK;
     if (wanted > dim - 1) wanted = dim - 1; /* something must be left */
-    j->table->rows = j->report.used;
+    embla_table_shrink(j->table, j->report.used);
     EMBLA_TRY(embla_gram_of(j->table, false, j->options.threads, &gram));
     embla_status status = EMBLA_OK;
     if (gram.nonfinite > 0)
@@ -174,7 +175,7 @@ static embla_status write_fit(job *j, const char *path)
     embla_status status = embla_saved_begin(&saved, 2);
     if (status == EMBLA_OK && j->report.components > 0)
         status = embla_saved_add(&saved, "components", EMBLA_F32, (int64_t)j->report.components,
-                                 j->table->dim, j->components);
+                                 embla_table_dim(j->table), j->components);
     if (status == EMBLA_OK && j->weights)
         status = embla_saved_add(&saved, "weights", EMBLA_F32, (int64_t)j->tokens, 1, j->weights);
     if (status == EMBLA_OK) status = embla_saved_write(&saved, pairs, PAIRS, path);

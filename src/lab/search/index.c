@@ -89,7 +89,7 @@ static embla_status make(job *j)
         embla_line_batch_new(index->encoder, j->options->threads, EMBLA_NORMALIZE_YES, &j->batch));
     EMBLA_TRY(embla_table_new(dtype, lines + 1, j->batch->dim, NULL, &index->table));
     EMBLA_TRY(encode_lines(j));
-    index->table->rows = j->rows;
+    embla_table_shrink(index->table, j->rows);
     index->begin = j->begin;
     index->number = j->number;
     return EMBLA_OK;
@@ -129,19 +129,20 @@ embla_status embla_index_describe(const embla_index *index, embla_index_info *ou
     EMBLA_NEED(index);
     EMBLA_NEED(out);
     const embla_table *table = index->table;
+    const int64_t rows = embla_table_rows(table);
     *out = (embla_index_info){.lines = index->line_count,
-                              .rows = table->rows,
-                              .bytes = table->rows * (int64_t)table->row_bytes,
+                              .rows = rows,
+                              .bytes = rows * (int64_t)embla_table_row_bytes(table),
                               .text_bytes = (int64_t)index->lines.size,
-                              .dim = table->dim,
-                              .dtype = table->dtype,
+                              .dim = embla_table_dim(table),
+                              .dtype = embla_table_dtype(table),
                               .stored = index->stored};
     return EMBLA_OK;
 }
 
 const char *embla_index_line(const embla_index *index, int64_t row, size_t *length, int64_t *number)
 {
-    if (!index || (uint64_t)row >= (uint64_t)index->table->rows) return NULL;
+    if (!index || (uint64_t)row >= (uint64_t)embla_table_rows(index->table)) return NULL;
     size_t at = (size_t)index->begin[row];
     const char *text = index->lines.bytes + at;
     *length = embla_lines_next(&index->lines, &at);
@@ -194,7 +195,7 @@ embla_status embla_index_search(const embla_index *index, const embla_texts *tex
     EMBLA_NEED(texts->texts);
     EMBLA_NEED(texts->lengths);
     EMBLA_NEED(out);
-    const uint64_t row = index->table->dim * sizeof *vectors;
+    const uint64_t row = embla_table_dim(index->table) * sizeof *vectors;
     embla_status status = embla_arena_many(&arena, count, (size_t)row, "vectors", &vectors);
     if (status == EMBLA_OK)
         status = embla_arena_many(&arena, count, sizeof *found, "texts", &found);

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "search/corpus_lines.h"
-#include "table/table.h"
+#include "table/access.h"
 
 struct embla_index {
     embla_arena arena;

@@ -47,7 +47,7 @@ static embla_status sum_both(const embla_index *index, char model[EMBLA_SUM_TEXT
 /* The checksum of what is read when an index is opened, apart from the other checksums. */
 static void sum_lists(const embla_index *index, char out[EMBLA_SUM_TEXT])
 {
-    const size_t bytes = (size_t)index->table->rows * sizeof *index->begin;
+    const size_t bytes = (size_t)embla_table_rows(index->table) * sizeof *index->begin;
     embla_checksum_state state;
     embla_checksum_begin(&state);
     embla_checksum_add(&state, &index->line_count, sizeof index->line_count);
@@ -65,15 +65,17 @@ embla_status embla_index_write(const embla_index *index, const char *path)
     EMBLA_NEED(index);
     EMBLA_NEED(path);
     const embla_table *table = index->table;
+    const int64_t rows = embla_table_rows(table);
     (void)snprintf(lines, sizeof lines, "%" PRId64, index->line_count);
     EMBLA_TRY(sum_both(index, model, corpus));
     sum_lists(index, lists);
     embla_status status = embla_saved_begin(&saved, 3);
     if (status == EMBLA_OK)
-        status = embla_saved_add(&saved, "vectors", table->dtype, table->rows, table->dim,
-                                 (void *)(uintptr_t)table->data);
-    if (status == EMBLA_OK) status = add_numbers(&saved, "begin", table->rows, index->begin);
-    if (status == EMBLA_OK) status = add_numbers(&saved, "number", table->rows, index->number);
+        status =
+            embla_saved_add(&saved, "vectors", embla_table_dtype(table), rows,
+                            embla_table_dim(table), (void *)(uintptr_t)embla_table_row(table, 0));
+    if (status == EMBLA_OK) status = add_numbers(&saved, "begin", rows, index->begin);
+    if (status == EMBLA_OK) status = add_numbers(&saved, "number", rows, index->number);
     if (status == EMBLA_OK) status = embla_saved_write(&saved, pairs, PAIRS, path);
     embla_arena_free(&saved.arena);
     return status;
@@ -99,7 +101,7 @@ static embla_status check_sums(const embla_index *index, const embla_directory *
 static embla_status read_numbers(embla_index *index, const embla_checkpoint *cp, const char *name,
                                  int64_t limit, const int64_t **out)
 {
-    const uint64_t rows = (uint64_t)index->table->rows;
+    const uint64_t rows = (uint64_t)embla_table_rows(index->table);
     const embla_entry *e = NULL;
     int64_t *numbers = NULL, least = 0;
     if (embla_checkpoint_named(cp, name, &e) != EMBLA_OK)
@@ -167,13 +169,14 @@ static embla_status fill(embla_index *index, const embla_checkpoint *cp, const c
                           "'vectors'",
                           path, cp->count);
     EMBLA_TRY(status);
-    if (index->table->dim != info.dim)
+    if (embla_table_dim(index->table) != info.dim)
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s has vectors of dim %zu, the model of %zu", path,
-                          index->table->dim, info.dim);
+                          embla_table_dim(index->table), info.dim);
     index->line_count = lines ? strtoll(lines, NULL, 10) : 0;
     EMBLA_TRY(read_numbers(index, cp, "begin", (int64_t)index->lines.size, &index->begin));
     EMBLA_TRY(read_numbers(index, cp, "number", index->line_count, &index->number));
-    for (int64_t i = 0; i < index->table->rows; i++)
+    const int64_t rows = embla_table_rows(index->table);
+    for (int64_t i = 0; i < rows; i++)
         if (index->begin[i] > 0 && index->lines.bytes[index->begin[i] - 1] != '\n')
             return embla_fail(EMBLA_ERR_FORMAT,
                               "%.200s: 'begin' %" PRId64 " is %" PRId64

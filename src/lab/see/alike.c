@@ -33,11 +33,16 @@
 
 /* ---- what is stored of each row ---- */
 
-/* Values of a row that are compared first: a quarter of the row, in whole pieces. */
-static size_t start_of(const embla_table *table)
+static size_t dim_of(const embla_alike *alike)
 {
-    size_t start = (table->dim / 4 + EMBLA_PIECE - 1) / EMBLA_PIECE * EMBLA_PIECE;
-    return start < table->dim ? start : table->dim;
+    return alike->source->row->format.dim;
+}
+
+/* Values of a row that are compared first: a quarter of the row, in whole pieces. */
+static size_t start_of(size_t dim)
+{
+    size_t start = (dim / 4 + EMBLA_PIECE - 1) / EMBLA_PIECE * EMBLA_PIECE;
+    return start < dim ? start : dim;
 }
 
 /* Makes random orthonormal directions by Gram-Schmidt. It runs twice, because once loses digits
@@ -65,7 +70,7 @@ static embla_status allocate_arrays(embla_alike *alike)
 {
     embla_arena *arena = &alike->arena;
     const char *what = "notes on rows";
-    uint64_t rows = (uint64_t)alike->table->rows, numbers = alike->directions * alike->table->dim;
+    uint64_t rows = (uint64_t)alike->source->rows, numbers = alike->directions * dim_of(alike);
     EMBLA_TRY(embla_arena_many(arena, numbers, sizeof(float), what, &alike->direction));
     EMBLA_TRY(embla_arena_many(arena, rows, sizeof(double), what, &alike->norms));
     EMBLA_TRY(embla_arena_many(arena, rows, sizeof(embla_checksum), what, &alike->sums));
@@ -78,15 +83,16 @@ static embla_status allocate_arrays(embla_alike *alike)
 
 embla_status embla_alike_new(const embla_table *table, double alike, embla_alike *out)
 {
-    embla_alike made = {.table = table, .alike = alike};
-    made.decode = embla_dtype_decoder(table->dtype, embla_kernels_get()->isa);
-    made.directions = table->dim < EMBLA_ALIKE_PLACES ? table->dim : EMBLA_ALIKE_PLACES;
+    embla_alike made = {.source = embla_table_source(table), .alike = alike};
+    const size_t dim = dim_of(&made);
+    made.decode = embla_dtype_decoder(embla_table_dtype(table), embla_kernels_get()->isa);
+    made.directions = dim < EMBLA_ALIKE_PLACES ? dim : EMBLA_ALIKE_PLACES;
     embla_status status = allocate_arrays(&made);
     if (status != EMBLA_OK) {
         embla_arena_free(&made.arena);
         return status;
     }
-    make_directions(made.direction, made.directions, table->dim);
+    make_directions(made.direction, made.directions, dim);
     *out = made;
     return EMBLA_OK;
 }
@@ -98,10 +104,10 @@ void embla_alike_free(embla_alike *alike)
 
 bool embla_alike_read(const embla_alike *alike, int64_t row, float *values)
 {
-    const embla_table *table = alike->table;
+    const size_t dim = dim_of(alike);
     uint32_t found = 0;
-    alike->decode(embla_table_at(table, row), table->dim, table->scale, EMBLA_WRITE_PLAIN, values);
-    for (size_t k = 0; k < table->dim; k++) {
+    embla_source_decode(alike->source, alike->decode, row, values);
+    for (size_t k = 0; k < dim; k++) {
         uint32_t bits;
         values[k] += 0.0f; /* -0 becomes 0, other values stay */
         memcpy(&bits, &values[k], sizeof bits);
@@ -113,7 +119,7 @@ bool embla_alike_read(const embla_alike *alike, int64_t row, float *values)
 void embla_alike_note(embla_alike *alike, int64_t row, const float *values, bool finite)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    size_t dim = alike->table->dim, start = start_of(alike->table);
+    size_t dim = dim_of(alike), start = start_of(dim);
     double norm = finite ? sqrt(kernels->dot(values, values, dim)) : -1;
     alike->norms[row] = norm;
     if (!(norm > 0)) return;
@@ -133,7 +139,7 @@ static bool same_sum(const embla_alike *alike, int64_t a, int64_t b)
 
 static bool same_numbers(const embla_alike *alike, int64_t a, int64_t b, float *space)
 {
-    size_t dim = alike->table->dim;
+    size_t dim = dim_of(alike);
     (void)embla_alike_read(alike, a, space);
     (void)embla_alike_read(alike, b, space + dim);
     return memcmp(space, space + dim, dim * sizeof *space) == 0;
@@ -226,16 +232,15 @@ static bool near_enough(const embla_alike *alike, const grid *g, int64_t a, int6
 static double cosine_of(const embla_alike *alike, int64_t row, int64_t other, const float *x,
                         float *space)
 {
-    const embla_table *table = alike->table;
     const embla_kernels *kernels = embla_kernels_get();
     double norms = alike->norms[row] * alike->norms[other];
-    size_t start = start_of(table);
-    const float *y = embla_table_piece(table, alike->decode, other, 0, start, space + table->dim);
+    const size_t dim = dim_of(alike), start = start_of(dim);
+    const float *y = embla_source_piece(alike->source, alike->decode, other, 0, start, space + dim);
     double most = kernels->dot(x, y, start) / norms + alike->rest[row] * alike->rest[other];
-    if (start == table->dim) return most; /* that was the whole row */
+    if (start == dim) return most; /* that was the whole row */
     if (most < alike->alike - ROUNDING) return -1;
-    y = embla_table_piece(table, alike->decode, other, 0, table->dim, space + table->dim);
-    return kernels->dot(x, y, table->dim) / norms;
+    y = embla_source_piece(alike->source, alike->decode, other, 0, dim, space + dim);
+    return kernels->dot(x, y, dim) / norms;
 }
 
 /* The work of one search. */
@@ -252,7 +257,6 @@ static bool is_exhausted(const effort *e)
  * its group. Stops at the limits. */
 static effort join_group(embla_alike *alike, const grid *g, int64_t row, int64_t from, float *space)
 {
-    const embla_table *table = alike->table;
     int64_t cells[AXES][2];
     const float *x = NULL;
     effort e = {0};
@@ -265,7 +269,8 @@ static effort join_group(embla_alike *alike, const grid *g, int64_t row, int64_t
             if (is_exhausted(&e)) return e;
             e.looked++;
             if (other > alike->first[row] || !near_enough(alike, g, row, other)) continue;
-            if (!x) x = embla_table_piece(table, alike->decode, row, 0, table->dim, space);
+            if (!x)
+                x = embla_source_piece(alike->source, alike->decode, row, 0, dim_of(alike), space);
             e.compared++;
             double cosine = cosine_of(alike, row, other, x, space);
             if (!(cosine > alike->alike)) continue;
@@ -305,7 +310,7 @@ static embla_status look_back(void *job, size_t first, size_t end, size_t part)
 {
     block *b = job;
     embla_alike *alike = b->alike;
-    float *space = b->grid->space + part * 2 * alike->table->dim;
+    float *space = b->grid->space + part * 2 * dim_of(alike);
     int64_t looked = 0, uncertain = 0;
     for (int64_t row = b->from + (int64_t)first; row < b->from + (int64_t)end; row++) {
         alike->first[row] = row;
@@ -346,7 +351,7 @@ static embla_status find_block(embla_alike *alike, const grid *g, int64_t from, 
 static embla_status find_groups(embla_alike *alike, const grid *g, int threads)
 {
     enum { BLOCK = 512 }; /* at most EMBLA_ALIKE_COMPARED */
-    int64_t rows = alike->table->rows;
+    int64_t rows = alike->source->rows;
     for (int64_t from = 0; from < rows; from += BLOCK)
         EMBLA_TRY(find_block(alike, g, from, rows - from < BLOCK ? rows : from + BLOCK, threads));
     return EMBLA_OK;
@@ -358,7 +363,7 @@ static embla_status find_groups(embla_alike *alike, const grid *g, int threads)
 static embla_status sort_and_find_originals(embla_alike *alike, float *space)
 {
     embla_arena arena = {0};
-    int64_t rows = alike->table->rows;
+    int64_t rows = alike->source->rows;
     embla_key *items = NULL, *room = NULL;
     size_t count = 0;
     embla_status status =
@@ -382,7 +387,7 @@ static embla_status make_grid_and_find_groups(embla_alike *alike, float *space, 
 {
     embla_arena arena = {0};
     grid g = {.space = space, .axes = alike->directions < AXES ? alike->directions : AXES};
-    uint64_t rows = (uint64_t)alike->table->rows, slots = 2;
+    uint64_t rows = (uint64_t)alike->source->rows, slots = 2;
     g.reach = sqrt(2 - 2 * alike->alike) * (1 + SLACK) + SLACK;
     while (slots < 2 * rows) slots *= 2; /* rows is at most 2^40 */
     g.mask = slots - 1;
@@ -399,7 +404,7 @@ embla_status embla_alike_find(embla_alike *alike)
     void *space = NULL;
     int threads = alike->threads > 1 ? alike->threads : 1;
     /* no overflow: dim is at most 2^20, and threads are a few thousand */
-    size_t bytes = (size_t)threads * 2 * alike->table->dim * sizeof(float);
+    size_t bytes = (size_t)threads * 2 * dim_of(alike) * sizeof(float);
     EMBLA_TRY(embla_mem_new(bytes, "two rows for each thread", &space));
     embla_status status = sort_and_find_originals(alike, space);
     if (status == EMBLA_OK) status = make_grid_and_find_groups(alike, space, threads);

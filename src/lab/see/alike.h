@@ -19,12 +19,12 @@
 
 #include "base/arena.h"
 #include "base/checksum.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum { EMBLA_ALIKE_PLACES = 8, EMBLA_ALIKE_LOOKED = 8192, EMBLA_ALIKE_COMPARED = 512 };
 
 typedef struct {
-    const embla_table *table;
+    const embla_row_source *source; /* the rows of the table */
     embla_decode_fn *decode;
     double alike;         /* cosine threshold */
     size_t directions;    /* directions that rows are projected on: 8, or dim if that is less */

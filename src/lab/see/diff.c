@@ -17,7 +17,7 @@
 #include "embla_lab.h"
 #include "files/cursor.h"
 #include "near/order.h"
-#include "table/table.h"
+#include "table/access.h"
 
 enum { AT_ONCE = 256 }; /* rows that a thread takes */
 
@@ -33,7 +33,7 @@ struct embla_diff {
 /* Working memory. */
 typedef struct {
     embla_diff *diff;
-    const embla_table *tables[2];
+    const embla_row_source *sources[2]; /* the rows of both tables */
     embla_decode_fn *decode[2];
     embla_diff_options options;
     embla_arena arena;
@@ -52,7 +52,7 @@ static embla_status new_array(embla_arena *arena, int64_t count, size_t bytes, v
 static int64_t other_of(const work *w, int64_t row)
 {
     if (w->options.other) return w->options.other[row];
-    return row < w->tables[1]->rows ? row : -1;
+    return row < w->sources[1]->rows ? row : -1;
 }
 
 /* ---- numbers ---- */
@@ -61,17 +61,18 @@ static int64_t other_of(const work *w, int64_t row)
  * most that. */
 static void read_piece(const work *w, int which, int64_t row, size_t first, size_t n, double *out)
 {
-    const embla_table *table = w->tables[which];
-    const char *bytes = embla_table_at(table, row) + embla_dtype_bytes(table->info, first);
+    const embla_row_source *source = w->sources[which];
+    const embla_row *format = source->row;
+    const char *bytes = embla_source_at(source, row) + embla_dtype_bytes(format->info, first);
     float values[EMBLA_PIECE];
-    if (table->dtype == EMBLA_F64) {
+    if (format->format.dtype == EMBLA_F64) {
         for (size_t k = 0; k < n; k++) {
             uint64_t bits = embla_le64((const uint8_t *)bytes + 8 * k);
             memcpy(&out[k], &bits, sizeof bits);
         }
         return;
     }
-    w->decode[which](bytes, n, table->scale, EMBLA_WRITE_PLAIN, values);
+    w->decode[which](bytes, n, format->format.scale, EMBLA_WRITE_PLAIN, values);
     for (size_t k = 0; k < n; k++) out[k] = (double)values[k];
 }
 
@@ -95,13 +96,14 @@ static bool compare_piece(const double *a, const double *b, size_t n, double tol
 
 static char compare(const work *w, int64_t row, int64_t other)
 {
-    const embla_table *a = w->tables[0], *b = w->tables[1];
+    const embla_row_source *a = w->sources[0], *b = w->sources[1];
+    const size_t dim = a->row->format.dim;
     double x[EMBLA_PIECE], y[EMBLA_PIECE];
     bool same = true, nonfinite = false;
-    if (w->alike && memcmp(embla_table_at(a, row), embla_table_at(b, other), a->row_bytes) == 0)
+    if (w->alike && memcmp(embla_source_at(a, row), embla_source_at(b, other), a->row->bytes) == 0)
         return SAME;
-    for (size_t first = 0; first < a->dim && !nonfinite; first += EMBLA_PIECE) {
-        size_t n = a->dim - first < EMBLA_PIECE ? a->dim - first : EMBLA_PIECE;
+    for (size_t first = 0; first < dim && !nonfinite; first += EMBLA_PIECE) {
+        size_t n = dim - first < EMBLA_PIECE ? dim - first : EMBLA_PIECE;
         read_piece(w, 0, row, first, n, x);
         read_piece(w, 1, other, first, n, y);
         same = compare_piece(x, y, n, w->options.tolerance, &nonfinite) && same;
@@ -122,7 +124,7 @@ static sums sums_of(const work *w, int64_t row, int64_t other, double scale)
 {
     sums s = {0};
     double x[EMBLA_PIECE], y[EMBLA_PIECE];
-    size_t dim = w->tables[0]->dim;
+    size_t dim = w->sources[0]->row->format.dim;
     for (size_t first = 0; first < dim; first += EMBLA_PIECE) {
         size_t n = dim - first < EMBLA_PIECE ? dim - first : EMBLA_PIECE;
         read_piece(w, 0, row, first, n, x);
@@ -180,9 +182,9 @@ static embla_status compare_some(void *job, size_t first, size_t end, size_t slo
 
 static embla_status compare_rows(work *w)
 {
-    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
-    EMBLA_TRY(embla_share(w->threads, (size_t)w->tables[0]->rows, AT_ONCE, compare_some, w));
-    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
+    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_source_check(w->sources[i]));
+    EMBLA_TRY(embla_share(w->threads, (size_t)w->sources[0]->rows, AT_ONCE, compare_some, w));
+    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_source_check(w->sources[i]));
     return EMBLA_OK;
 }
 
@@ -233,7 +235,7 @@ static embla_status measure_some(void *job, size_t first, size_t end, size_t slo
 static embla_status measure_rows(work *w)
 {
     EMBLA_TRY(embla_share(w->threads, (size_t)w->diff->info.changed, AT_ONCE, measure_some, w));
-    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_table_check_file(w->tables[i]));
+    for (int i = 0; i < 2; i++) EMBLA_TRY(embla_source_check(w->sources[i]));
     return EMBLA_OK;
 }
 
@@ -274,16 +276,17 @@ static embla_status sort_rows(work *w)
 
 static embla_status check(const work *w)
 {
-    const embla_table *a = w->tables[0], *b = w->tables[1];
+    const embla_row_source *a = w->sources[0], *b = w->sources[1];
+    const size_t dim = a->row->format.dim, other_dim = b->row->format.dim;
     const embla_diff_options *o = &w->options;
     EMBLA_TRY(embla_threads_check(o->threads));
     if (!(o->tolerance >= 0) || !isfinite(o->tolerance)) /* an infinite tolerance is refused, too */
         return embla_fail(EMBLA_ERR_ARGUMENT, "tolerance is %g; it must be 0 or greater",
                           o->tolerance);
-    if (a->dim != b->dim)
+    if (dim != other_dim)
         return embla_fail(EMBLA_ERR_SHAPE,
-                          "the first table has dim %zu and the second %zu; they must be equal",
-                          a->dim, b->dim);
+                          "the first table has dim %zu and the second %zu; they must be equal", dim,
+                          other_dim);
     for (int64_t row = 0; o->other && row < a->rows; row++)
         if (o->other[row] < -1 || o->other[row] >= b->rows)
             return embla_fail(EMBLA_ERR_RANGE,
@@ -295,14 +298,16 @@ static embla_status check(const work *w)
 
 static embla_status examine(work *w)
 {
-    const embla_table *a = w->tables[0], *b = w->tables[1];
+    const embla_row_source *a = w->sources[0];
+    const embla_row_format *one = &a->row->format, *two = &w->sources[1]->row->format;
     embla_diff_info *s = &w->diff->info;
     for (int i = 0; i < 2; i++) {
-        s->rows[i] = w->tables[i]->rows;
-        w->decode[i] = embla_dtype_decoder(w->tables[i]->dtype, embla_kernels_get()->isa);
+        s->rows[i] = w->sources[i]->rows;
+        w->decode[i] =
+            embla_dtype_decoder(w->sources[i]->row->format.dtype, embla_kernels_get()->isa);
     }
-    w->alike = a->dtype == b->dtype && a->scale == b->scale;
-    w->threads = embla_threads_for(w->options.threads, (size_t)a->rows * a->row_bytes); /* fits */
+    w->alike = one->dtype == two->dtype && one->scale == two->scale;
+    w->threads = embla_threads_for(w->options.threads, (size_t)a->rows * a->row->bytes); /* fits */
     EMBLA_TRY(new_array(&w->arena, a->rows, 1, &w->letters));
     EMBLA_TRY(compare_rows(w));
     EMBLA_TRY(count_rows(w));
@@ -316,11 +321,13 @@ embla_status embla_diff_new(const embla_table *first, const embla_table *second,
 {
     EMBLA_TRY(embla_options_check(options));
     embla_arena arena = {0};
-    work w = {.tables = {first, second}};
+    work w = {0};
     if (options) w.options = *options;
     EMBLA_NEED(first);
     EMBLA_NEED(second);
     EMBLA_NEED(out);
+    w.sources[0] = embla_table_source(first);
+    w.sources[1] = embla_table_source(second);
     EMBLA_TRY(check(&w));
     EMBLA_TRY(new_array(&arena, 1, sizeof *w.diff, &w.diff));
     w.diff->arena = arena;

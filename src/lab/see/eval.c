@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "embla_lab.h"
 #include "see/eval.h"
-#include "table/table.h"
+#include "table/access.h"
 #include "unicode/unicode.h"
 
 enum {
@@ -448,11 +448,12 @@ static embla_status read_and_score(job *j, const char *path, embla_eval_kind kin
 
 static embla_status check(const embla_table *table, const embla_eval_options *options)
 {
-    if (table->token_rows)
+    int64_t tokens = 0;
+    if (embla_table_mapping(table, &tokens))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%" PRId64 " tokens share the table's %" PRId64
                           " rows; an evaluation needs a row for each token",
-                          table->token_count, table->rows);
+                          tokens, embla_table_rows(table));
     if (!options) return EMBLA_OK;
     if (options->rows < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "rows is %" PRId64 "; it must be 0 or greater",

@@ -48,6 +48,8 @@ struct embla_health {
 typedef struct {
     embla_health *health;
     const embla_table *table;
+    int64_t row_count; /* of the table */
+    size_t dim;
     embla_health_options options;
     embla_alike alike;
     embla_arena arena;
@@ -73,11 +75,11 @@ static embla_status new_array(embla_arena *arena, int64_t count, size_t bytes, v
 static void examine_part(work *w, int64_t part)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    size_t dim = w->table->dim;
+    size_t dim = w->dim;
     double *sum = w->sums + (size_t)part * 2 * dim, *units = sum + dim;
     float *values = w->rows + (size_t)part * dim;
     int64_t end = (part + 1) * w->part;
-    if (end > w->table->rows) end = w->table->rows;
+    if (end > w->row_count) end = w->row_count;
     for (int64_t row = part * w->part; row < end; row++) {
         bool finite = embla_alike_read(&w->alike, row, values);
         embla_alike_note(&w->alike, row, values, finite);
@@ -103,7 +105,7 @@ static double square(const double *x, size_t dim)
 
 static embla_status first_pass(work *w)
 {
-    size_t dim = w->table->dim;
+    size_t dim = w->dim;
     EMBLA_TRY(embla_table_check_file(w->table));
     EMBLA_TRY(embla_share(w->threads, (size_t)w->parts, 1, examine_parts, w));
     EMBLA_TRY(embla_table_check_file(w->table));
@@ -118,7 +120,7 @@ static void count_rows(work *w)
 {
     embla_health_info *s = &w->health->info;
     *s = (embla_health_info){
-        .rows = w->table->rows, .dim = (int64_t)w->table->dim, .uncertain = w->alike.uncertain};
+        .rows = w->row_count, .dim = (int64_t)w->dim, .uncertain = w->alike.uncertain};
     for (int64_t row = 0; row < s->rows; row++) {
         s->nonfinite += w->alike.norms[row] < 0;
         s->zero += w->alike.norms[row] == 0;
@@ -165,7 +167,7 @@ static void norm_facts(work *w, int64_t count)
 static int64_t sort_rows(work *w, const double *numbers, bool largest_first)
 {
     int64_t count = 0;
-    for (int64_t row = 0; row < w->table->rows; row++) {
+    for (int64_t row = 0; row < w->row_count; row++) {
         if (w->alike.norms[row] < 0) continue;
         w->keys[count++] = (embla_key){
             largest_first ? embla_key_down(numbers[row]) : embla_key_up(numbers[row]), row};
@@ -177,7 +179,7 @@ static int64_t sort_rows(work *w, const double *numbers, bool largest_first)
 static void summarize(work *w)
 {
     embla_health_info *s = &w->health->info;
-    size_t dim = w->table->dim;
+    size_t dim = w->dim;
     count_rows(w);
     int64_t finite = sort_rows(w, w->alike.norms, false);
     double whole = (double)(finite - s->zero);
@@ -196,7 +198,7 @@ static embla_status list_rows(work *w)
     EMBLA_TRY(new_array(&h->arena, h->info.nonfinite, sizeof(int64_t), &h->nonfinite));
     EMBLA_TRY(new_array(&h->arena, h->info.zero, sizeof(int64_t), &h->zero));
     EMBLA_TRY(new_array(&h->arena, h->info.duplicates, sizeof *h->duplicates, &h->duplicates));
-    for (int64_t row = 0; row < w->table->rows; row++) {
+    for (int64_t row = 0; row < w->row_count; row++) {
         if (w->alike.norms[row] < 0) h->nonfinite[at[0]++] = row;
         if (w->alike.norms[row] == 0) h->zero[at[1]++] = row;
         if (w->alike.original[row] == row) continue;
@@ -210,7 +212,7 @@ static embla_status list_rows(work *w)
 static embla_status list_groups(work *w)
 {
     embla_health *h = w->health;
-    int64_t rows = w->table->rows, *counts = NULL, *places = NULL, in_groups = 0;
+    int64_t rows = w->row_count, *counts = NULL, *places = NULL, in_groups = 0;
     size_t found = 0;
     EMBLA_TRY(new_array(&w->arena, rows, sizeof *counts, &counts));
     EMBLA_TRY(new_array(&w->arena, rows, sizeof *places, &places));
@@ -270,7 +272,7 @@ static embla_status find_unused(work *w)
     if (o->unused) return set_unused(w, o->unused, 0, (int64_t)o->unused_count);
     if (h->info.padding > 0) EMBLA_TRY(set_unused(w, NULL, o->tokens, h->info.padding));
     if (h->unused_count > 0 || h->group_count == 0 || h->groups[0].count < GROUP_LEAST ||
-        w->table->dim < DIM_LEAST)
+        w->dim < DIM_LEAST)
         return EMBLA_OK;
     return set_unused(w, h->groups[0].rows, 0, h->groups[0].count);
 }
@@ -281,7 +283,7 @@ static bool find_toward(work *w)
 {
     const embla_kernels *kernels = embla_kernels_get();
     embla_health *h = w->health;
-    size_t dim = w->table->dim;
+    size_t dim = w->dim;
     double length = 0;
     if (h->unused_count == 0) return false;
     for (int64_t i = 0; i < h->unused_count; i++) {
@@ -303,7 +305,7 @@ static bool find_toward(work *w)
  * order. */
 static void measure(work *w, int64_t row, const float *values)
 {
-    size_t dim = w->table->dim, whole = dim / 8 * 8;
+    size_t dim = w->dim, whole = dim / 8 * 8;
     double squares[8] = {0}, along[8] = {0}, length, dot;
     for (size_t k = 0; k < whole; k += 8) {
         for (size_t i = 0; i < 8; i++) {
@@ -329,9 +331,9 @@ static void measure(work *w, int64_t row, const float *values)
 
 static void measure_part(work *w, int64_t part)
 {
-    float *values = w->rows + (size_t)part * w->table->dim;
+    float *values = w->rows + (size_t)part * w->dim;
     int64_t end = (part + 1) * w->part;
-    if (end > w->table->rows) end = w->table->rows;
+    if (end > w->row_count) end = w->row_count;
     for (int64_t row = part * w->part; row < end; row++)
         if (w->alike.norms[row] >= 0 && embla_alike_read(&w->alike, row, values))
             measure(w, row, values);
@@ -367,8 +369,8 @@ static embla_status rank(work *w)
 {
     embla_health *h = w->health;
     bool by_norm = h->info.ranked_by == EMBLA_HEALTH_RANKING_NORM;
-    double length = sqrt(square(w->toward, w->table->dim));
-    for (int64_t row = 0; row < w->table->rows && !by_norm; row++) {
+    double length = sqrt(square(w->toward, w->dim));
+    for (int64_t row = 0; row < w->row_count && !by_norm; row++) {
         double both = w->distance[row] * length;
         w->score[row] = both > 0 ? w->score[row] / both : 0;
     }
@@ -395,23 +397,24 @@ static embla_status check(const embla_table *table, const embla_health_options *
     if (o->unused_count > 0 && !o->unused)
         return embla_fail(EMBLA_ERR_ARGUMENT, "unused is NULL, but unused_count is %zu",
                           o->unused_count);
+    const int64_t rows = embla_table_rows(table);
     for (size_t i = 0; o->unused && i < o->unused_count; i++)
-        if ((uint64_t)o->unused[i] >= (uint64_t)table->rows)
+        if ((uint64_t)o->unused[i] >= (uint64_t)rows)
             return embla_fail(EMBLA_ERR_RANGE,
                               "unused row %" PRId64 " at index %zu; the table has %" PRId64 " rows",
-                              o->unused[i], i, table->rows);
+                              o->unused[i], i, rows);
     return EMBLA_OK;
 }
 
 static embla_status prepare(work *w)
 {
-    int64_t rows = w->table->rows, dim = (int64_t)w->table->dim;
+    int64_t rows = w->row_count, dim = (int64_t)w->dim;
     double alike = w->options.alike > 0 ? w->options.alike : 0.999999;
     w->part = (rows + PARTS_MOST - 1) / PARTS_MOST;
     if (w->part < PART_LEAST) w->part = PART_LEAST;
     w->parts = (rows + w->part - 1) / w->part;
-    w->threads =
-        embla_threads_for(w->options.threads, (size_t)rows * w->table->row_bytes); /* fits */
+    w->threads = embla_threads_for(w->options.threads,
+                                   (size_t)rows * embla_table_row_bytes(w->table)); /* fits */
     EMBLA_TRY(new_array(&w->arena, w->parts * 2 * dim, sizeof(double), &w->sums));
     EMBLA_TRY(new_array(&w->arena, w->parts * dim, sizeof(float), &w->rows));
     EMBLA_TRY(new_array(&w->arena, dim, sizeof(double), &w->mean));
@@ -446,7 +449,7 @@ embla_status embla_health_new(const embla_table *table, const embla_health_optio
 {
     EMBLA_TRY(embla_options_check(options));
     embla_arena arena = {0};
-    work w = {.table = table};
+    work w = {.table = table, .row_count = embla_table_rows(table), .dim = embla_table_dim(table)};
     if (options) w.options = *options;
     EMBLA_NEED(table);
     EMBLA_NEED(out);

@@ -104,7 +104,7 @@ static size_t cut_text(const call *c, const char *text, size_t length)
 static size_t select_tokens(const embla_encoder *encoder, int32_t *tokens, size_t count)
 {
     const int32_t unknown = encoder->tokenizer->unknown;
-    const int64_t limit = embla_table_token_limit(encoder->table);
+    const int64_t limit = embla_table_tokens(encoder->table);
     size_t kept = 0;
     if (encoder->rules.drop_unknown && unknown >= 0) {
         for (size_t i = 0; i < count; i++) {

@@ -21,18 +21,20 @@
 
 static void sum_table(embla_checksum_state *state, const embla_table *table)
 {
-    const uint64_t shape[] = {(uint64_t)table->rows, table->dim, (uint64_t)table->dtype};
+    const embla_row_source *source = embla_table_source(table);
+    const embla_row *row = source->row;
+    const uint64_t shape[] = {(uint64_t)source->rows, row->format.dim, (uint64_t)row->format.dtype};
+    int64_t tokens = 0;
+    const int64_t *mapping = embla_table_mapping(table, &tokens);
     embla_checksum_add(state, shape, sizeof shape);
-    embla_checksum_add(state, &table->scale, sizeof table->scale);
-    if (table->row_stride == table->row_bytes) {
-        embla_checksum_add(state, table->data, (size_t)table->rows * table->row_bytes);
+    embla_checksum_add(state, &row->format.scale, sizeof row->format.scale);
+    if (source->stride == row->bytes) {
+        embla_checksum_add(state, source->data, (size_t)source->rows * row->bytes);
     } else {
-        for (int64_t r = 0; r < table->rows; r++)
-            embla_checksum_add(state, embla_table_at(table, r), table->row_bytes);
+        for (int64_t r = 0; r < source->rows; r++)
+            embla_checksum_add(state, embla_source_at(source, r), row->bytes);
     }
-    if (table->token_rows)
-        embla_checksum_add(state, table->token_rows,
-                           (size_t)table->token_count * sizeof *table->token_rows);
+    if (mapping) embla_checksum_add(state, mapping, (size_t)tokens * sizeof *mapping);
 }
 
 /* The strings of all tokens, and the tokens of a text with many kinds of characters: a tokenizer
@@ -108,7 +110,7 @@ static embla_status find_floats(const embla_checkpoint *cp, const char *name, ui
 static embla_status read_components(const embla_checkpoint *cp, embla_encoder *encoder)
 {
     const embla_entry *e = NULL;
-    const uint64_t dim = encoder->table->dim;
+    const uint64_t dim = embla_table_dim(encoder->table);
     void *memory = NULL;
     EMBLA_TRY(find_floats(cp, "components", 0, dim, &e));
     if (!e) return EMBLA_OK;
@@ -186,7 +188,7 @@ embla_status embla_encoder_read_fit(const char *path, embla_encoder *encoder)
 void embla_encoder_remove(const embla_encoder *encoder, float *out)
 {
     const embla_kernels *kernels = embla_kernels_get();
-    const size_t dim = encoder->table->dim;
+    const size_t dim = embla_table_dim(encoder->table);
     for (size_t n = 0; n < encoder->component_count; n++) {
         const float *component = encoder->components + n * dim;
         const double dot = kernels->dot(out, component, dim);

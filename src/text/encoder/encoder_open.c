@@ -309,7 +309,7 @@ static size_t median_length(const embla_tokenizer *t, bool rust)
 static embla_status check_tokens(const embla_checkpoint *cp, const embla_encoder *encoder)
 {
     const embla_tokenizer *t = encoder->tokenizer;
-    int64_t end = (int64_t)t->token_end, limit = embla_table_token_limit(encoder->table);
+    int64_t end = (int64_t)t->token_end, limit = embla_table_tokens(encoder->table);
     if (encoder->rules.pads && t->padding.on && t->padding.token >= end)
         end = (int64_t)t->padding.token + 1;
     if (!encoder->rules.clips && end > limit)
@@ -329,7 +329,7 @@ static embla_status check_tokens(const embla_checkpoint *cp, const embla_encoder
 static embla_status check_subwords(const embla_checkpoint *cp, const embla_encoder *encoder)
 {
     const size_t words = embla_table_dim(encoder->table);
-    const size_t grams = encoder->subwords ? encoder->subwords->table->dim : words;
+    const size_t grams = encoder->subwords ? embla_table_dim(encoder->subwords->table) : words;
     if (grams == words) return EMBLA_OK;
     return embla_fail(
         EMBLA_ERR_SHAPE,
@@ -414,7 +414,7 @@ embla_status embla_encoder_describe(const embla_encoder *encoder, embla_encoder_
                                 .dim = embla_table_dim(encoder->table),
                                 .dtype = embla_table_dtype(encoder->table),
                                 .normalize = encoder->normalize,
-                                .mapping = encoder->table->token_rows != NULL,
+                                .mapping = embla_table_mapping(encoder->table, NULL) != NULL,
                                 .weights = encoder->weights != NULL,
                                 .tokens = (int64_t)encoder->tokenizer->token_end,
                                 .components = encoder->component_count,

@@ -69,7 +69,7 @@ static embla_status open_fasttext(embla_subwords *s, const embla_checkpoint *cp)
     s->first = (int64_t)d->label_count;
     s->count = s->rule.buckets;
     s->with_words = true;
-    return s->table->rows == s->first + s->count ? EMBLA_OK : not_found(cp);
+    return embla_table_rows(s->table) == s->first + s->count ? EMBLA_OK : not_found(cp);
 }
 
 /* A file of embla_wordvec_write: only buckets that occur have a row. */
@@ -87,7 +87,7 @@ static embla_status open_own(embla_subwords *s, const embla_checkpoint *cp)
                           " bytes; 4 are needed for each of %" PRIu64 " rows",
                           cp->shown, list->bytes, count);
     EMBLA_TRY(embla_table_open(cp, "subwords", NULL, &s->table));
-    s->count = s->table->rows;
+    s->count = embla_table_rows(s->table);
     EMBLA_TRY(embla_arena_many(&s->arena, count, sizeof *buckets, "buckets", &buckets));
     EMBLA_TRY(embla_entry_read(cp, list, 0, (size_t)list->bytes, buckets));
     for (uint64_t i = 1; i < count; i++)
@@ -115,7 +115,8 @@ static embla_status open_rows(embla_subwords *s, const embla_checkpoint *cp)
     s->rule.most = (size_t)most;
     EMBLA_TRY(embla_arena_text(&s->arena, cp->shown, strlen(cp->shown), &s->name));
     EMBLA_TRY(strcmp(cp->format->name, "fasttext") == 0 ? open_fasttext(s, cp) : open_own(s, cp));
-    if (s->table->dtype != EMBLA_F32 || s->table->rows > INT32_MAX) return not_found(cp);
+    if (embla_table_dtype(s->table) != EMBLA_F32 || embla_table_rows(s->table) > INT32_MAX)
+        return not_found(cp);
     return EMBLA_OK;
 }
 
@@ -146,7 +147,7 @@ void embla_subwords_free(embla_subwords *s)
 
 size_t embla_subwords_dim(const embla_subwords *s)
 {
-    return s ? s->table->dim : 0;
+    return s ? embla_table_dim(s->table) : 0;
 }
 
 /* ---- vectors ---- */
@@ -195,7 +196,7 @@ embla_status embla_subwords_vector(const embla_subwords *s, const char *word, si
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "'%.*s' has no n-gram of %zu to %zu characters that %.200s has a row for",
                           (int)length, word, s->rule.least, s->rule.most, s->name);
-    const embla_row_mean mean = embla_row_mean_of(s->table, s->table->dim, NULL);
+    const embla_row_mean mean = embla_row_mean_of(s->table, embla_table_dim(s->table), NULL);
     embla_row_mean_write(&mean, rows, found, out);
     if (grams) *grams = found;
     return embla_table_check_file(s->table);
