@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files are compared by device and inode, because a path can be written in many ways. */
+/* Which files a command reads, and whether one of them is the output. */
 #include "core/inputs.h"
 
 #include <limits.h>
@@ -11,11 +11,13 @@
 
 #include "core/model.h"
 #include "core/unpack.h"
+#include "files/same_file.h"
 
 static bool is_same(const char *path, const struct stat *that)
 {
     struct stat file;
-    return stat(path, &file) == 0 && file.st_dev == that->st_dev && file.st_ino == that->st_ino;
+    return stat(path, &file) == 0 &&
+           embla_same_file(embla_file_id_of(&file), embla_file_id_of(that));
 }
 
 /* Whether that is NAME.vocab.txt, which has the words of the input NAME.ext. */
@@ -113,8 +115,10 @@ int cli_inputs_check(const cli_args *args, const char *path)
 {
     struct stat that, input;
     if (stat(path, &that) != 0 || !S_ISREG(that.st_mode)) return CLI_DONE;
-    bool found = fstat(STDIN_FILENO, &input) == 0 && input.st_dev == that.st_dev &&
-                 input.st_ino == that.st_ino; /* embla encode .. -o texts.txt <texts.txt */
+    bool found =
+        fstat(STDIN_FILENO, &input) == 0 &&
+        embla_same_file(embla_file_id_of(&input),
+                        embla_file_id_of(&that)); /* embla encode .. -o texts.txt <texts.txt */
     for (size_t n = 0; n < args->operand_count && !found; n++)
         found = args->operands[n] != path && is_read(args->operands[n], path, &that);
     for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++) {

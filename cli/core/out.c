@@ -20,6 +20,7 @@
 #include "core/args.h"
 #include "core/out.h"
 #include "core/visible.h"
+#include "files/same_file.h"
 
 const char *cli_commas(int64_t number, char text[CLI_CELL])
 {
@@ -376,8 +377,8 @@ bool cli_out_is_stdout(const char *path)
 {
     struct stat file, out;
     if (strcmp(path, "-") == 0) return true;
-    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 && file.st_dev == out.st_dev &&
-           file.st_ino == out.st_ino;
+    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+           embla_same_file(embla_file_id_of(&file), embla_file_id_of(&out));
 }
 
 int cli_out_check_folder(const char *path)

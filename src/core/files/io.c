@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "files/same_file.h"
 
 #ifndef MADV_COLLAPSE /* since Linux 6.1; MADV_POPULATE_* since 5.14; older kernels reject them */
 #define MADV_COLLAPSE 25
@@ -349,7 +350,7 @@ bool embla_io_sweep(int folder, const char *name)
     bool unused = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) &&
                   flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                   fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-                  named.st_ino == found.st_ino && named.st_dev == found.st_dev;
+                  embla_same_file(embla_file_id_of(&named), embla_file_id_of(&found));
     if (unused) embla_io_remove(folder, name);
     (void)close(fd);
     return unused;

@@ -49,8 +49,7 @@ static embla_status check_file(embla_map *map)
                           "%.256s has %" PRId64 " bytes, too many to map into memory (C1)",
                           map->name, (int64_t)found.st_size);
     map->size = size;
-    map->device = (uint64_t)found.st_dev;
-    map->inode = (uint64_t)found.st_ino;
+    map->id = embla_file_id_of(&found);
     map->others_write = (found.st_mode & S_IWOTH) != 0;
     return EMBLA_OK;
 }
@@ -137,8 +136,7 @@ embla_status embla_map_private(embla_map *map, embla_map **out)
     }
     made->bytes = bytes;
     made->size = map->size;
-    made->device = map->device;
-    made->inode = map->inode;
+    made->id = map->id;
     made->others_write = map->others_write;
     made->fd = map->fd;
     made->of = embla_map_hold(map);

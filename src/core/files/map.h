@@ -12,12 +12,13 @@
 #include <stdatomic.h>
 
 #include "base/status.h"
+#include "files/same_file.h"
 
 typedef struct embla_map {
     const char *name;     /* for messages: the path as it was given */
     const uint8_t *bytes; /* the whole file; read only parts that have been checked */
     uint64_t size;
-    uint64_t device, inode;
+    embla_file_id id;
     bool others_write;    /* the file's mode lets everyone write to it */
     int fd;               /* -1 means the caller's bytes, see embla_map_bytes */
     int guard;            /* entry in the guard's list, see files/guard.h; -1 means none */

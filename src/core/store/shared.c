@@ -298,7 +298,7 @@ static embla_status unlink_copy(const embla_copy *c, const embla_map *map)
     embla_status status = embla_io_stat(fd, c->path, &found);
     embla_io_drop(fd);
     if (status != EMBLA_OK) return status;
-    if ((uint64_t)found.st_dev != map->device || (uint64_t)found.st_ino != map->inode)
+    if (!embla_same_file(embla_file_id_of(&found), map->id))
         return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s has been replaced by another copy", c->path);
     return embla_io_erase(c->folder, c->name, c->path);
 }

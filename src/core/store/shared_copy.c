@@ -54,8 +54,8 @@ static embla_status compute_identity(const embla_store *store, uint64_t out[2])
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
                               "%.256s is not a file; memory of this process cannot be shared",
                               source->map->name);
-        add(&state, source->map->device);
-        add(&state, source->map->inode);
+        add(&state, source->map->id.device);
+        add(&state, source->map->id.inode);
         add(&state, source->map->size);
         add(&state, (uint64_t)source->seconds);
         add(&state, (uint64_t)source->nanoseconds);

@@ -33,8 +33,8 @@ typedef struct {
 embla_copy_note embla_copy_note_of(const embla_store *store)
 {
     const embla_source *source = &store->sources[store->extents[0].source[0]];
-    embla_copy_note note = {.device = source->map->device,
-                            .inode = source->map->inode,
+    embla_copy_note note = {.device = source->map->id.device,
+                            .inode = source->map->id.inode,
                             .size = source->map->size,
                             .seconds = source->seconds,
                             .nanoseconds = source->nanoseconds};
@@ -60,6 +60,7 @@ static embla_status stat_path(const char *path, struct stat *out)
  * and nothing is certain. */
 static bool is_outdated(embla_copy_note *note)
 {
+    const embla_file_id was = {note->device, note->inode};
     struct stat now = {0};
     note->path[sizeof note->path - 1] = '\0';
     if (note->path[0] != '/') return false; /* unknown */
@@ -70,7 +71,7 @@ static bool is_outdated(embla_copy_note *note)
         return stat_path(note->path, &now) == EMBLA_OK && (uint64_t)now.st_dev == note->device;
     }
     return status == EMBLA_OK && (uint64_t)now.st_dev == note->device &&
-           ((uint64_t)now.st_ino != note->inode || (uint64_t)now.st_size != note->size ||
+           (!embla_same_file(embla_file_id_of(&now), was) || (uint64_t)now.st_size != note->size ||
             now.st_mtim.tv_sec != note->seconds || now.st_mtim.tv_nsec != note->nanoseconds);
 }
 

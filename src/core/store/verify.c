@@ -102,11 +102,11 @@ static embla_status check_same_file(const embla_source *source)
     status = embla_io_stat(fd, source->path, &now);
     embla_io_drop(fd);
     EMBLA_TRY(status);
-    if ((uint64_t)now.st_dev != map->device || (uint64_t)now.st_ino != map->inode)
+    if (!embla_same_file(embla_file_id_of(&now), map->id))
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was replaced while open: its inode is now %" PRIu64
                           ", it was %" PRIu64 " (C11)",
-                          source->path, (uint64_t)now.st_ino, map->inode);
+                          source->path, (uint64_t)now.st_ino, map->id.inode);
     if ((uint64_t)now.st_size > map->size) /* embla_sources_check reports a shorter file */
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was changed while open: it has %" PRId64 " bytes, it had %" PRIu64

@@ -226,7 +226,8 @@ static bool stat_path(const char *path, struct stat *out)
 static bool is_there(const char *path, const struct stat *made)
 {
     struct stat found = {0};
-    return stat_path(path, &found) && made->st_ino == found.st_ino && made->st_dev == found.st_dev;
+    return stat_path(path, &found) &&
+           embla_same_file(embla_file_id_of(made), embla_file_id_of(&found));
 }
 
 /* Restores the old words, or removes the new ones if there were none, if the new ones were

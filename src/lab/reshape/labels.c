@@ -175,7 +175,7 @@ static embla_status shares_words(const embla_plan *w, bool *out)
     EMBLA_TRY(
         embla_durable_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
     if (there) EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, 0, &ours, &there));
-    *out = there && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    *out = there && embla_same_file(embla_file_id_of(&theirs), embla_file_id_of(&ours));
     return EMBLA_OK;
 }
 
@@ -202,8 +202,7 @@ static embla_status check_beside(embla_plan *w)
     w->words_beside = true;
     EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
     for (size_t i = 0; there && i < w->cp->shard_count; i++)
-        if (w->cp->shards[i].map->device == found.st_dev &&
-            w->cp->shards[i].map->inode == found.st_ino)
+        if (embla_same_file(w->cp->shards[i].map->id, embla_file_id_of(&found)))
             return embla_fail(EMBLA_ERR_ARGUMENT,
                               "%.256s is one of the source files; words cannot be written there",
                               w->beside);

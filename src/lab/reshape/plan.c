@@ -402,7 +402,7 @@ static embla_status find_folder(embla_plan *w)
     EMBLA_TRY(embla_durable_stat(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
     if (!there) return EMBLA_OK; /* embla_durable_open reports that */
     EMBLA_TRY(embla_io_stat(w->cp->folder, w->cp->folder_name, &theirs));
-    w->elsewhere = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+    w->elsewhere = !embla_same_file(embla_file_id_of(&theirs), embla_file_id_of(&ours));
     return EMBLA_OK;
 }
 

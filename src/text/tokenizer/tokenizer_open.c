@@ -503,7 +503,7 @@ static bool is_same(const embla_map *map, const char *path)
     int fd = -1;
     if (embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd) != EMBLA_OK) return false;
     bool same = embla_io_stat(fd, path, &info) == EMBLA_OK &&
-                (uint64_t)info.st_dev == map->device && (uint64_t)info.st_ino == map->inode;
+                embla_same_file(embla_file_id_of(&info), map->id);
     embla_io_drop(fd);
     return same;
 }
