@@ -9,6 +9,7 @@
 #define EMBLA_CORPUS_CORPUS_H
 
 #include "base/arena.h"
+#include "corpus/word_list.h"
 #include "embla_train.h"
 #include "files/map.h"
 #include "files/names.h"
@@ -79,39 +80,22 @@ EMBLA_CHECKED embla_status embla_corpus_of_tokenizer(void *bytes, size_t room,
 EMBLA_CHECKED embla_status embla_corpus_of_map(embla_map *map, const embla_corpus_options *options,
                                                embla_corpus **out);
 
-/* The different words of a text, each with its count and, later, its token: corpus_words.c. */
-typedef struct embla_word_list embla_word_list;
-
-typedef struct {
-    const char *at;
-    uint64_t count;
-    uint32_t length;
-    uint32_t token;
-} embla_counted_word;
+/* ---- words: corpus_words.c ---- */
 
 enum {
     EMBLA_CORPUS_WORD_BYTES = 255,    /* a longer word is unknown */
     EMBLA_CORPUS_WORDS_MOST = 1 << 22 /* as many as a vocabulary has at most (C5) */
 };
 
-/* Makes an empty list for the words of these bytes, which must stay in memory. */
-EMBLA_CHECKED embla_status embla_word_list_new(const void *text, size_t bytes,
-                                               embla_word_list **out);
-void embla_word_list_free(embla_word_list *list);
-/* Counts one word `times` times. copy: `at` does not stay in memory. *index (may be NULL) is where
- * it is among the words. */
-EMBLA_CHECKED embla_status embla_word_list_add(embla_word_list *list, const char *at, size_t length,
-                                               uint64_t times, bool copy, uint32_t *index);
-/* The words in the order in which they were met first. Valid until the next word is added. */
-embla_counted_word *embla_word_list_words(const embla_word_list *list, size_t *count);
 /* Counts the words of a piece of valid UTF-8. Adds their number to *count. */
 EMBLA_CHECKED embla_status embla_word_list_count(embla_word_list *list, const char *text,
                                                  size_t length, uint64_t *count);
 /* Numbers the most frequent words, and makes them the words of the corpus. name is for messages. */
 EMBLA_CHECKED embla_status embla_word_list_number(embla_word_list *list, const char *name,
                                                   embla_corpus *c);
-/* The token of a word that was counted. */
-uint32_t embla_word_list_token(const embla_word_list *list, const char *word, size_t length);
+/* The token of a word that was counted; `unknown` if it was too long. */
+uint32_t embla_word_list_token(const embla_word_list *list, const char *word, size_t length,
+                               uint32_t unknown);
 
 /* Element i of the permutation of 0 .. n-1 that (seed, epoch) determines. */
 uint64_t embla_corpus_order(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);

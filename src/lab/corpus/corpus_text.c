@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/checksum.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "corpus/corpus.h"
@@ -175,7 +176,7 @@ static void write_words(text *t, span s)
     const char *at = (const char *)s.at, *end = at + s.length, *word;
     for (size_t used; (used = embla_next_word(at, (size_t)(end - at), &word)) > 0;
          at = word + used) {
-        uint32_t token = embla_word_list_token(t->words, word, used);
+        uint32_t token = embla_word_list_token(t->words, word, used, (uint32_t)c->word_count);
         c->unknown += token == c->word_count;
         write_token(t, token);
     }
@@ -298,7 +299,7 @@ embla_status embla_corpus_of_text(void *bytes, size_t room, const embla_corpus_p
         status = embla_mem_new(sizeof(codes), "the code points of Unicode", &memory);
     t.codes = memory;
     if (status == EMBLA_OK && options->kind == EMBLA_CORPUS_WORDS)
-        status = embla_word_list_new(t.bytes, bytes ? room : 0, &t.words);
+        status = embla_word_list_new(embla_checksum_of(t.bytes, bytes ? room : 0).low, &t.words);
     if (status == EMBLA_OK) status = text_to_tokens(&t);
     embla_word_list_free(t.words);
     embla_mem_free(memory, sizeof(codes));

@@ -418,7 +418,7 @@ embla_status embla_bpe_learn(const embla_word_list *pieces, bool bytes, const ch
                              const embla_tokenizer_train_options *options, embla_learned *learned)
 {
     learning l = {.learned = learned};
-    embla_status status = embla_word_list_new("", 0, &l.names);
+    embla_status status = embla_word_list_new(pieces->seed, &l.names);
     if (status == EMBLA_OK) status = learn(&l, pieces, bytes, prefix, options);
     embla_word_list_free(l.names);
     embla_mem_free(l.symbols, l.symbol_room * sizeof *l.symbols);

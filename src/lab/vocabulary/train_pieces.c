@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/threads.h"
@@ -112,9 +113,10 @@ static embla_status add_lists(const counting *c)
 
 static embla_status make_workers(counting *c)
 {
+    const uint64_t seed = embla_checksum_of(c->text, c->length).low;
     for (size_t i = 0; i < c->worker_count; i++) {
         EMBLA_TRY(embla_tokenized_new(c->t, &c->workers[i].tokenized));
-        EMBLA_TRY(embla_word_list_new(c->text, c->length, &c->workers[i].list));
+        EMBLA_TRY(embla_word_list_new(seed, &c->workers[i].list));
     }
     return EMBLA_OK;
 }

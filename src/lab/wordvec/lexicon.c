@@ -10,32 +10,31 @@
 /* ---- order ---- */
 
 /* Whether a comes before b: more frequent, or equally frequent and first by bytes. */
-static bool is_before(const embla_word_slot *a, const embla_word_slot *b)
+static bool is_before(const embla_counted_word *a, const embla_counted_word *b)
 {
     if (a->count != b->count) return a->count > b->count;
-    size_t shorter = a->text[0] < b->text[0] ? a->text[0] : b->text[0];
-    int order = memcmp(a->text + 1, b->text + 1, shorter);
-    return order != 0 ? order < 0 : a->text[0] < b->text[0];
+    int order = memcmp(a->at, b->at, a->length < b->length ? a->length : b->length);
+    return order != 0 ? order < 0 : a->length < b->length;
 }
 
 /* Moves item `at` of a heap of n, whose last-placed word is on top, to its place. */
-static void sift(const embla_word_slot **heap, size_t n, size_t at)
+static void sift(const embla_counted_word **heap, size_t n, size_t at)
 {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_before(heap[child], heap[child + 1])) child++;
         if (!is_before(heap[at], heap[child])) return;
-        const embla_word_slot *moved = heap[at];
+        const embla_counted_word *moved = heap[at];
         heap[at] = heap[child];
         heap[child] = moved;
     }
 }
 
 /* Heapsort: no memory, and never slow. */
-static void sort(const embla_word_slot **list, size_t n)
+static void sort(const embla_counted_word **list, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;) sift(list, n, i);
     while (n > 1) {
-        const embla_word_slot *last = list[0];
+        const embla_counted_word *last = list[0];
         list[0] = list[--n];
         list[n] = last;
         sift(list, n, 0);
@@ -45,38 +44,32 @@ static void sort(const embla_word_slot **list, size_t n)
 /* ---- making ---- */
 
 /* Copies the first `count` words of the list. */
-static embla_status take_words(const embla_word_slot **list, embla_lexicon *l)
+static embla_status take_words(const embla_counted_word **list, embla_lexicon *l)
 {
     uint64_t bytes = 0;
     char *text = NULL;
     size_t count = (size_t)l->count;
-    for (size_t i = 0; i < count; i++) bytes += list[i]->text[0];
+    for (size_t i = 0; i < count; i++) bytes += list[i]->length;
     EMBLA_TRY(embla_arena_many(&l->arena, bytes + 1, 1, "words", &text));
     EMBLA_TRY(embla_arena_many(&l->arena, count, sizeof *l->names, "words", &l->names));
     EMBLA_TRY(embla_arena_many(&l->arena, count, sizeof *l->counts, "counts", &l->counts));
     for (size_t i = 0; i < count; i++) {
-        size_t length = list[i]->text[0];
-        memcpy(text, list[i]->text + 1, length);
+        size_t length = list[i]->length;
+        memcpy(text, list[i]->at, length);
         l->names[i] = (embla_name){text, (uint32_t)length, (uint32_t)i};
-        l->counts[i] = list[i]->count;
-        l->tokens += list[i]->count;
+        l->counts[i] = (int64_t)list[i]->count;
+        l->tokens += l->counts[i];
         text += length;
     }
     return EMBLA_OK;
 }
 
-static embla_status make_slots(embla_lexicon *l)
+static embla_status make_index(embla_lexicon *l, uint64_t seed)
 {
-    for (l->room = 16; l->room < 2 * (size_t)l->count;) l->room *= 2;
-    EMBLA_TRY(
-        embla_arena_many(&l->arena, l->room, sizeof *l->slots, "an index of words", &l->slots));
-    for (int64_t i = 0; i < l->count; i++) {
-        const embla_name *name = &l->names[i];
-        uint64_t hash = embla_word_hash((const uint8_t *)name->bytes, name->length, l->seed);
-        size_t at = hash & (l->room - 1);
-        while (l->slots[at].token != 0) at = (at + 1) & (l->room - 1);
-        l->slots[at] = (embla_lexicon_slot){(uint32_t)(hash >> 32), (int32_t)(i + 1)};
-    }
+    EMBLA_TRY(embla_word_list_new(seed, &l->index));
+    for (int64_t i = 0; i < l->count; i++)
+        EMBLA_TRY(embla_word_list_add(l->index, l->names[i].bytes, l->names[i].length,
+                                      (uint64_t)l->counts[i], false, NULL));
     return EMBLA_OK;
 }
 
@@ -114,27 +107,27 @@ static embla_status make_draw(embla_lexicon *l)
     return EMBLA_OK;
 }
 
-static embla_status make_all(const embla_counter *words, int64_t least, int64_t most, double sample,
-                             const embla_word_slot **list, embla_lexicon *l)
+static embla_status make_all(const embla_word_list *words, int64_t least, int64_t most,
+                             double sample, const embla_counted_word **list, embla_lexicon *l)
 {
     size_t count = 0;
-    for (size_t i = 0; i < words->room; i++)
-        if (words->slots[i].count >= least) list[count++] = &words->slots[i];
+    for (size_t i = 0; i < words->count; i++)
+        if ((int64_t)words->words[i].count >= least) list[count++] = &words->words[i];
     sort(list, count);
     l->count = most < (int64_t)count ? most : (int64_t)count;
     if (l->count == 0) return EMBLA_OK; /* the caller has the words for it */
     EMBLA_TRY(take_words(list, l));
-    EMBLA_TRY(make_slots(l));
+    EMBLA_TRY(make_index(l, words->seed));
     EMBLA_TRY(make_keep(l, sample));
     return make_draw(l);
 }
 
-embla_status embla_lexicon_make(const embla_counter *words, int64_t least, int64_t most,
+embla_status embla_lexicon_make(const embla_word_list *words, int64_t least, int64_t most,
                                 double sample, embla_lexicon *out)
 {
     void *list = NULL;
-    size_t bytes = (words->used + 1) * sizeof(embla_word_slot *);
-    *out = (embla_lexicon){.seed = words->seed};
+    size_t bytes = (words->count + 1) * sizeof(embla_counted_word *);
+    *out = (embla_lexicon){0};
     EMBLA_TRY(embla_mem_new(bytes, "a list of words", &list));
     embla_status status = make_all(words, least, most, sample, list, out);
     embla_mem_free(list, bytes);
@@ -144,6 +137,7 @@ embla_status embla_lexicon_make(const embla_counter *words, int64_t least, int64
 
 void embla_lexicon_free(embla_lexicon *lexicon)
 {
+    embla_word_list_free(lexicon->index);
     embla_arena_free(&lexicon->arena);
     *lexicon = (embla_lexicon){0};
 }
@@ -152,14 +146,9 @@ void embla_lexicon_free(embla_lexicon *lexicon)
 
 int32_t embla_lexicon_find(const embla_lexicon *l, const uint8_t *word, size_t length)
 {
-    uint64_t hash = embla_word_hash(word, length, l->seed);
-    for (size_t at = hash & (l->room - 1);; at = (at + 1) & (l->room - 1)) {
-        embla_lexicon_slot slot = l->slots[at];
-        if (slot.token == 0) return -1;
-        if (slot.tag != (uint32_t)(hash >> 32)) continue;
-        const embla_name *name = &l->names[slot.token - 1];
-        if (name->length == length && memcmp(name->bytes, word, length) == 0) return slot.token - 1;
-    }
+    const embla_word_key key = embla_word_key_of(word, length, l->index->seed);
+    const embla_counted_word *found = embla_word_list_find(l->index, &key);
+    return found ? (int32_t)(found - l->index->words) : -1;
 }
 
 int32_t embla_lexicon_draw(const embla_lexicon *l, uint64_t random)

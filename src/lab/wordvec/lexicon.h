@@ -3,31 +3,25 @@
 #ifndef EMBLA_WORDVEC_LEXICON_H
 #define EMBLA_WORDVEC_LEXICON_H
 
+#include "files/names.h"
 #include "wordvec/count.h"
-
-typedef struct {
-    uint32_t tag;  /* the high half of the hash */
-    int32_t token; /* plus 1; 0 means that the slot is free */
-} embla_lexicon_slot;
 
 typedef struct embla_lexicon {
     embla_name *names; /* the text of each word */
     int64_t *counts;
-    int64_t count;  /* words */
-    int64_t tokens; /* the sum of counts */
-    double kept;    /* words of the text that are kept, on average */
-    uint32_t *keep; /* a word is kept if a random number of 32 bits is not above this */
-    uint64_t *draw; /* sums of count^0.75, scaled so that the last is 2^63 */
-    embla_lexicon_slot *slots;
-    size_t room;
-    uint64_t seed;
+    int64_t count;          /* words */
+    int64_t tokens;         /* the sum of counts */
+    double kept;            /* words of the text that are kept, on average */
+    uint32_t *keep;         /* a word is kept if a random number of 32 bits is not above this */
+    uint64_t *draw;         /* sums of count^0.75, scaled so that the last is 2^63 */
+    embla_word_list *index; /* the same words in the same order, to find a token */
     embla_arena arena;
 } embla_lexicon;
 
 /* Takes the words that occur at least `least` times, at most `most` of them. Equally frequent words
  * are ordered by their bytes. sample is the share of the text above which a word is left out at
  * random; 0 means never. */
-EMBLA_CHECKED embla_status embla_lexicon_make(const embla_counter *words, int64_t least,
+EMBLA_CHECKED embla_status embla_lexicon_make(const embla_word_list *words, int64_t least,
                                               int64_t most, double sample, embla_lexicon *out);
 void embla_lexicon_free(embla_lexicon *lexicon);
 /* The token of a word, or -1. */

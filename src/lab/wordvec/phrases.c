@@ -80,26 +80,27 @@ bool embla_phrase_word(embla_word_reader *w)
 /* ---- finding ---- */
 
 /* Whether a pair is a phrase. */
-static bool is_phrase(const embla_word_slot *pair, const embla_lexicon *words, int64_t tokens,
+static bool is_phrase(const embla_counted_word *pair, const embla_lexicon *words, int64_t tokens,
                       const embla_wordvec_options *o)
 {
-    const uint8_t *a = pair->text + 1, *end = a + pair->length, *gap = memchr(a, 0, pair->length);
+    const uint8_t *a = (const uint8_t *)pair->at, *end = a + pair->length,
+                  *gap = memchr(a, 0, pair->length);
     int32_t first = embla_lexicon_find(words, a, (size_t)(gap - a));
     int32_t second = embla_lexicon_find(words, gap + 1, (size_t)(end - gap - 1));
     if (first < 0 || second < 0) return false;
     double chance = (double)words->counts[first] * (double)words->counts[second];
-    return (double)(pair->count - o->min_count) * (double)tokens / chance > o->phrases;
+    return (double)((int64_t)pair->count - o->min_count) * (double)tokens / chance > o->phrases;
 }
 
 /* Keeps the pairs that are phrases: all others get the count 1, which is too few. */
 static embla_status choose(embla_text_counts *pairs, const embla_lexicon *words, int64_t tokens,
                            const embla_wordvec_options *o, embla_lexicon *out)
 {
-    for (size_t i = 0; i < pairs->words.room; i++) {
-        embla_word_slot *slot = &pairs->words.slots[i];
-        if (slot->count > 1 && !is_phrase(slot, words, tokens, o)) slot->count = 1;
+    for (size_t i = 0; i < pairs->words->count; i++) {
+        embla_counted_word *pair = &pairs->words->words[i];
+        if (pair->count > 1 && !is_phrase(pair, words, tokens, o)) pair->count = 1;
     }
-    return embla_lexicon_make(&pairs->words, 2, INT64_MAX, 0, out);
+    return embla_lexicon_make(pairs->words, 2, INT64_MAX, 0, out);
 }
 
 static embla_status find_in(embla_reading *r, size_t most, const embla_wordvec_options *o,
@@ -111,7 +112,7 @@ static embla_status find_in(embla_reading *r, size_t most, const embla_wordvec_o
     r->known = NULL;
     EMBLA_TRY(status);
     status = choose(&pairs, words, tokens, o, out);
-    embla_counter_free(&pairs.words);
+    embla_word_list_free(pairs.words);
     return status;
 }
 
@@ -121,8 +122,8 @@ embla_status embla_phrases_find(embla_reading *r, size_t most, const embla_wordv
     embla_text_counts counts;
     embla_lexicon words;
     EMBLA_TRY(embla_count_words(r, most, o, &counts));
-    embla_status status = embla_lexicon_make(&counts.words, o->min_count, INT64_MAX, 0, &words);
-    embla_counter_free(&counts.words);
+    embla_status status = embla_lexicon_make(counts.words, o->min_count, INT64_MAX, 0, &words);
+    embla_word_list_free(counts.words);
     EMBLA_TRY(status);
     if (words.count > 0) status = find_in(r, most, o, &words, counts.tokens, out);
     embla_lexicon_free(&words);

@@ -102,9 +102,10 @@ static embla_status find_words(embla_wordvec *w, const char *path)
     if (o->phrases > 0) EMBLA_TRY(embla_phrases_find(&w->reading, DISTINCT_MOST, o, &w->phrases));
     EMBLA_TRY(embla_count_words(&w->reading, DISTINCT_MOST, o, &w->counts));
     embla_status status =
-        embla_lexicon_make(&w->counts.words, o->min_count, o->max_words, o->sample, &w->lexicon);
-    size_t distinct = w->counts.words.used;
-    embla_counter_free(&w->counts.words);
+        embla_lexicon_make(w->counts.words, o->min_count, o->max_words, o->sample, &w->lexicon);
+    size_t distinct = w->counts.words->count;
+    embla_word_list_free(w->counts.words);
+    w->counts.words = NULL;
     EMBLA_TRY(status);
     if (w->lexicon.count >= 2) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_SHAPE,
@@ -164,7 +165,8 @@ static int64_t memory_of(const embla_wordvec *w)
                      w->part_count * embla_step_part_bytes(&w->context);
     /* a word: its name, twice with the vocabulary's, an index entry, count, and two numbers */
     bytes += count * (2 * sizeof(embla_name) + 2 * sizeof(void *) + 20 + 16) +
-             l->room * sizeof *l->slots;
+             l->index->room * sizeof *l->index->words +
+             l->index->slot_count * sizeof *l->index->slots;
     if (w->context.grams) {
         bytes += (uint64_t)w->grams.count * (row + 2 * sizeof(int32_t));
         bytes += w->grams.first[l->count] * sizeof(int32_t) + count * sizeof(uint64_t);

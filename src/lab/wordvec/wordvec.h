@@ -10,7 +10,7 @@ struct embla_wordvec {
     embla_wordvec_options options;
     embla_arena arena;
     embla_reading reading;
-    embla_text_counts counts; /* its table of words is empty after the lexicon is made */
+    embla_text_counts counts; /* its words are NULL after the lexicon is made */
     embla_lexicon lexicon;
     embla_lexicon phrases;
     embla_grams grams;
