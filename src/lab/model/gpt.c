@@ -26,12 +26,12 @@ static float *in_layer(const pass *p, size_t layer, size_t place)
     return embla_pass_array(p, p->gpt->at.layers + layer * p->gpt->at.layer_bytes + place);
 }
 
-static const void *weight(const pass *p, size_t layer, size_t slot)
+static const float *weight(const pass *p, size_t layer, size_t slot)
 {
     return embla_gpt_weight(p->gpt, embla_gpt_slot(layer, slot));
 }
 
-static void *gradient(const pass *p, size_t layer, size_t slot)
+static float *gradient(const pass *p, size_t layer, size_t slot)
 {
     return embla_pass_gradient(p, embla_gpt_slot(layer, slot));
 }
@@ -77,7 +77,7 @@ static norm_of norm2_of(const pass *p)
     return (norm_of){EMBLA_GPT_NORM2_GAIN, EMBLA_GPT_NORM2_BIAS, at->norm2, at->stats2};
 }
 
-static embla_status norm_forward(const pass *p, size_t layer, norm_of norm, const void *x)
+static embla_status norm_forward(const pass *p, size_t layer, norm_of norm, const float *x)
 {
     return embla_norm_forward(&p->way, p->shape->norm, p->shape->norm_epsilon, x, p->n,
                               p->shape->dim, weight(p, layer, norm.gain),
@@ -86,7 +86,7 @@ static embla_status norm_forward(const pass *p, size_t layer, norm_of norm, cons
 }
 
 /* Adds the gradient of the norm's input to dx, given dy, the gradient of its output. */
-static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, const void *x)
+static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, const float *x)
 {
     const embla_gpt_places *at = &p->gpt->at;
     return embla_norm_backward(&p->way, p->shape->norm, x, in_layer(p, layer, norm.stats), p->n,
@@ -96,19 +96,19 @@ static embla_status norm_backward(const pass *p, size_t layer, norm_of norm, con
 }
 
 /* Dropout at the end of a branch: attention is branch 2 * layer, feed-forward the next one. */
-static embla_status drop(const pass *p, size_t layer, size_t slot, const void *in, bool add,
-                         void *out)
+static embla_status drop(const pass *p, size_t layer, size_t slot, const float *in, bool add,
+                         float *out)
 {
     return embla_dropout_apply(&p->way, &p->dropout, 2 * layer + (slot == EMBLA_GPT_DOWN), in, p->n,
                                p->shape->dim, add, out);
 }
 
 /* out = x + a (n x in) times the matrix of the slot; its bias is the next slot. */
-static embla_status end_forward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
-                                const void *x, void *out)
+static embla_status end_forward(const pass *p, size_t layer, size_t slot, const float *a, size_t in,
+                                const float *x, float *out)
 {
     bool drops = p->dropout.share > 0;
-    void *y = drops ? embla_pass_array(p, p->gpt->at.dy) : out;
+    float *y = drops ? embla_pass_array(p, p->gpt->at.dy) : out;
     memcpy(out, x, embla_pass_bytes(p));
     EMBLA_TRY(embla_linear_forward(&p->way, a, p->n, in, weight(p, layer, slot),
                                    weight(p, layer, slot + 1), p->shape->dim, !drops, y));
@@ -116,10 +116,10 @@ static embla_status end_forward(const pass *p, size_t layer, size_t slot, const 
 }
 
 /* Computes da (n x in) from dx. space (n x C) holds dx after dropout. */
-static embla_status end_backward(const pass *p, size_t layer, size_t slot, const void *a, size_t in,
-                                 void *space, void *da)
+static embla_status end_backward(const pass *p, size_t layer, size_t slot, const float *a,
+                                 size_t in, float *space, float *da)
 {
-    const void *dy = embla_pass_array(p, p->gpt->at.dx);
+    const float *dy = embla_pass_array(p, p->gpt->at.dx);
     if (p->dropout.share > 0) {
         EMBLA_TRY(drop(p, layer, slot, dy, false, space));
         dy = space;
@@ -151,7 +151,7 @@ static embla_attention attention_of(const pass *p, size_t layer)
 }
 
 /* Rotates queries and keys together, because they are next to each other in memory. */
-static embla_status rotate_heads(const pass *p, bool back, void *joint)
+static embla_status rotate_heads(const pass *p, bool back, float *joint)
 {
     const embla_gpt *gpt = p->gpt;
     if (p->shape->position_kind != EMBLA_POSITIONS_ROTARY) return EMBLA_OK;
@@ -286,7 +286,7 @@ static embla_status loss_of(const pass *p, bool learns, embla_loss_report *repor
 {
     const embla_gpt *gpt = p->gpt;
     size_t head = embla_gpt_head_slot(gpt);
-    void *dhidden = embla_pass_array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
+    float *dhidden = embla_pass_array(p, p->shape->no_norm_last ? gpt->at.dx : gpt->at.dy);
     if (learns && p->negatives.negatives > 0)
         return embla_layer_sampled_loss(&p->way, hidden_of(p), p->targets, p->n, p->shape->dim,
                                         embla_gpt_weight(gpt, head), p->shape->vocab, p->weight,

@@ -159,16 +159,16 @@ struct embla_gpt {
 };
 
 /* The first number of a slot's tensor, or NULL if there is no such tensor. */
-static inline void *embla_gpt_weight(const embla_gpt *gpt, size_t slot)
+static inline float *embla_gpt_weight(const embla_gpt *gpt, size_t slot)
 {
     int32_t part = gpt->part_of[slot];
-    return part < 0 ? NULL : gpt->weights + gpt->parts[part].at * sizeof(float);
+    return part < 0 ? NULL : (float *)(void *)gpt->weights + gpt->parts[part].at;
 }
 
-static inline void *embla_gpt_gradient(const embla_gpt *gpt, size_t slot)
+static inline float *embla_gpt_gradient(const embla_gpt *gpt, size_t slot)
 {
     int32_t part = gpt->part_of[slot];
-    return part < 0 ? NULL : gpt->gradients + gpt->parts[part].at * sizeof(float);
+    return part < 0 ? NULL : (float *)(void *)gpt->gradients + gpt->parts[part].at;
 }
 
 /* The slot of the head: lm_head, or wte if tied. */

@@ -86,7 +86,7 @@ embla_status embla_gpt_embed_backward(const embla_gpt_pass *p)
     const embla_gpt *gpt = p->gpt;
     const embla_gpt_places *at = &gpt->at;
     float *dx = embla_pass_array(p, at->dx);
-    void *dwpe = embla_pass_gradient(p, EMBLA_GPT_WPE);
+    float *dwpe = embla_pass_gradient(p, EMBLA_GPT_WPE);
     if (p->shape->norm_first) {
         float *dy = dx;
         dx = embla_pass_array(p, at->dy);

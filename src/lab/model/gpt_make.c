@@ -340,8 +340,8 @@ static embla_status view_tensor(const void *values, int64_t rows, size_t dim, em
 static embla_status view_tables(embla_gpt *gpt)
 {
     const embla_gpt_shape *s = &gpt->shape;
-    void *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
-    void *head = embla_gpt_weight(gpt, EMBLA_GPT_LM_HEAD);
+    float *learned = embla_gpt_weight(gpt, EMBLA_GPT_WPE);
+    float *head = embla_gpt_weight(gpt, EMBLA_GPT_LM_HEAD);
     const void *positions = learned ? learned : gpt->sines;
     EMBLA_TRY(view_tensor(embla_gpt_weight(gpt, EMBLA_GPT_WTE), s->vocab, s->dim, &gpt->tokens));
     if (positions)

@@ -295,7 +295,7 @@ static embla_status add_grams(const embla_gpt *gpt, const embla_layer_way *way, 
                               size_t n, const embla_gpt_ngram_arrays *a, const float *x, float *out)
 {
     const embla_gpt_shape *s = &gpt->shape;
-    const void *w = embla_gpt_weight(gpt, embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY));
+    const float *w = embla_gpt_weight(gpt, embla_gpt_ngram_slot(s, EMBLA_GPT_NGRAM_KEY));
     EMBLA_TRY(look_up(gpt, rows, n * embla_gpt_ngram_columns(s), way->threads, a->grams));
     EMBLA_TRY(embla_linear_forward(way, a->grams, n, embla_gpt_ngram_width(s), w, NULL, 2 * s->dim,
                                    false, a->pair));
@@ -317,7 +317,7 @@ static embla_gpt_ngram_arrays arrays_of(const embla_gpt *gpt)
 
 embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way *way,
                                      const int32_t *tokens, size_t batch, size_t length,
-                                     bool learns, const void *x, void *out)
+                                     bool learns, const float *x, float *out)
 {
     const embla_gpt_ngram_arrays a = arrays_of(gpt);
     const int64_t *rows = NULL;
@@ -326,7 +326,7 @@ embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way
 }
 
 embla_status embla_gpt_ngram_backward(const embla_gpt *gpt, const embla_layer_way *way, size_t n,
-                                      const void *x, void *dx, void *dkey)
+                                      const float *x, float *dx, float *dkey)
 {
     const embla_gpt_shape *s = &gpt->shape;
     const embla_gpt_ngram_arrays a = arrays_of(gpt);

@@ -54,13 +54,13 @@ typedef struct {
  * embla_gpt_ngram_backward follows. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_forward(const embla_gpt *gpt, const embla_layer_way *way,
                                                    const int32_t *tokens, size_t batch,
-                                                   size_t length, bool learns, const void *x,
-                                                   void *out);
+                                                   size_t length, bool learns, const float *x,
+                                                   float *out);
 /* Changes dx from the gradient of out into that of x, and adds to the gradients of the two tensors,
  * of which that of the keys is dkey. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_backward(const embla_gpt *gpt,
                                                     const embla_layer_way *way, size_t n,
-                                                    const void *x, void *dx, void *dkey);
+                                                    const float *x, float *dx, float *dkey);
 /* Like forward, for n tokens of one sequence that come after `before` other tokens. x is changed in
  * place. */
 EMBLA_CHECKED embla_status embla_gpt_ngram_more(const embla_gpt *gpt, const embla_layer_way *way,

@@ -185,7 +185,7 @@ static embla_status add_part(saving *w, size_t slot, const line *l, const char *
     source *s = NULL;
     EMBLA_TRY(embla_arena_many(&w->arena, 1, sizeof *s, "a tensor to be written", &s));
     EMBLA_TRY(embla_arena_text(&w->arena, name, strlen(name), &part->name));
-    *s = (source){.values = embla_gpt_weight(gpt, slot),
+    *s = (source){.values = (const char *)embla_gpt_weight(gpt, slot),
                   .rows = matrix ? (size_t)ours->rows : 1,
                   .dim = ours->dim,
                   .transposed = l && l->transposed};

@@ -47,7 +47,7 @@ static double spread_of(const embla_gpt *gpt, size_t slot, double spread)
 static embla_status fill_random(embla_gpt *gpt, const embla_gpt_part *part, uint64_t seed,
                                 float spread)
 {
-    void *values = embla_gpt_weight(gpt, part->slot);
+    float *values = embla_gpt_weight(gpt, part->slot);
     const embla_table_options writable = {.writable = true};
     embla_init_options init = {.seed = seed, .spread = spread};
     embla_table *table;

@@ -42,49 +42,49 @@ EMBLA_CHECKED embla_status embla_layer_round(int threads, const float *from, siz
 
 /* y (n x out) = x (n x in) times the transpose of w (out x in), plus bias (out; may be NULL). If
  * `add`, the result is added to y. */
-EMBLA_CHECKED embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n,
-                                                size_t in, const void *w, const void *bias,
-                                                size_t out, bool add, void *y);
+EMBLA_CHECKED embla_status embla_linear_forward(const embla_layer_way *way, const float *x,
+                                                size_t n, size_t in, const float *w,
+                                                const float *bias, size_t out, bool add, float *y);
 /* dx (n x in; NULL if not wanted; added if add_dx). dw and dbias (may be NULL) are added. */
-EMBLA_CHECKED embla_status embla_linear_backward(const embla_layer_way *way, const void *x,
-                                                 const void *dy, size_t n, size_t in, const void *w,
-                                                 size_t out, bool add_dx, void *dx, void *dw,
-                                                 void *dbias);
+EMBLA_CHECKED embla_status embla_linear_backward(const embla_layer_way *way, const float *x,
+                                                 const float *dy, size_t n, size_t in,
+                                                 const float *w, size_t out, bool add_dx, float *dx,
+                                                 float *dw, float *dbias);
 
 /* y = (x - mean) / sqrt(variance + epsilon) * gain + bias (layer), or x / sqrt(mean square +
  * epsilon) * gain (rms). gain and bias may be NULL. stats has 2 numbers per token (mean, 1 / root),
  * for backward. */
 EMBLA_CHECKED embla_status embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind,
-                                              double epsilon, const void *x, size_t n, size_t dim,
-                                              const void *gain, const void *bias, void *y,
-                                              void *stats);
+                                              double epsilon, const float *x, size_t n, size_t dim,
+                                              const float *gain, const float *bias, float *y,
+                                              float *stats);
 /* dx is added. dgain and dbias (may be NULL) are added, in the order of tokens within fixed
  * blocks. */
 EMBLA_CHECKED embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind,
-                                               const void *x, const void *stats, size_t n,
-                                               size_t dim, const void *gain, const void *dy,
-                                               void *dx, void *dgain, void *dbias);
+                                               const float *x, const float *stats, size_t n,
+                                               size_t dim, const float *gain, const float *dy,
+                                               float *dx, float *dgain, float *dbias);
 
 /* y (n x hidden) from a (n x hidden). For swiglu, a is the gate; otherwise up is NULL. */
 EMBLA_CHECKED embla_status embla_activation_forward(const embla_layer_way *way,
-                                                    embla_activation kind, const void *a,
-                                                    const void *up, size_t n, size_t hidden,
-                                                    void *y);
+                                                    embla_activation kind, const float *a,
+                                                    const float *up, size_t n, size_t hidden,
+                                                    float *y);
 /* da and dup are overwritten; da may be dy. */
 EMBLA_CHECKED embla_status embla_activation_backward(const embla_layer_way *way,
-                                                     embla_activation kind, const void *a,
-                                                     const void *up, const void *dy, size_t n,
-                                                     size_t hidden, void *da, void *dup);
+                                                     embla_activation kind, const float *a,
+                                                     const float *up, const float *dy, size_t n,
+                                                     size_t hidden, float *da, float *dup);
 
 /* Causal attention. q (B, T, heads, size), k and v (B, T, kv_heads, size). Strides are in numbers,
  * from one token to the next; q, k, v may be in one array. Scores are multiplied by 1 /
  * sqrt(size). */
 typedef struct {
     size_t batch, length, heads, kv_heads, size;
-    const void *q, *k, *v;
+    const float *q, *k, *v;
     size_t q_stride, kv_stride;
-    void *out;   /* (B, T, heads * size) */
-    void *stats; /* (B, heads, T): log of the sum of exponentials, for backward */
+    float *out;   /* (B, T, heads * size) */
+    float *stats; /* (B, heads, T): log of the sum of exponentials, for backward */
 } embla_attention;
 
 /* Works in blocks: above 64 tokens no T x T matrix is stored. Extra memory is a few blocks for each
@@ -93,8 +93,8 @@ EMBLA_CHECKED embla_status embla_attention_forward(const embla_layer_way *way,
                                                    const embla_attention *a);
 /* dq, dk, dv have the strides of q, k, v; they are overwritten. */
 EMBLA_CHECKED embla_status embla_attention_backward(const embla_layer_way *way,
-                                                    const embla_attention *a, const void *dout,
-                                                    void *dq, void *dk, void *dv);
+                                                    const embla_attention *a, const float *dout,
+                                                    float *dq, float *dk, float *dv);
 /* One new token: q (heads, size) with the keys and values of count positions (count,
  * kv_heads, size), the newest last. */
 EMBLA_CHECKED embla_status embla_attention_one(const embla_layer_way *way, const float *q,
@@ -108,15 +108,16 @@ EMBLA_CHECKED embla_status embla_attention_one(const embla_layer_way *way, const
 EMBLA_CHECKED embla_status embla_rotate_heads(const embla_layer_way *way,
                                               const embla_gpt_shape *shape, size_t size,
                                               size_t heads, size_t n, size_t length, size_t first,
-                                              size_t stride, bool back, void *x);
+                                              size_t stride, bool back, float *x);
 
 /* The head and its loss. logits = hidden (n x dim) times table (vocab x dim) turned; mean
  * cross-entropy; gradients as embla_loss_gradients. With an engine it is embla_head_loss; small
  * ones are plain loops with the same contract. dhidden NULL: loss only. */
-EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
+EMBLA_CHECKED embla_status embla_layer_loss(const embla_layer_way *way, const float *hidden,
                                             const int32_t *targets, size_t n, size_t dim,
-                                            const void *table, int64_t vocab, double weight,
-                                            void *dhidden, void *dtable, embla_loss_report *report);
+                                            const float *table, int64_t vocab, double weight,
+                                            float *dhidden, float *dtable,
+                                            embla_loss_report *report);
 
 /* The same against drawn tokens: embla_sampled_loss. dhidden and dtable are wanted. */
 EMBLA_CHECKED embla_status embla_layer_sampled_loss(const embla_layer_way *way, const float *hidden,
@@ -136,8 +137,8 @@ typedef struct {
  * `add`, the result is added to out. */
 EMBLA_CHECKED embla_status embla_dropout_apply(const embla_layer_way *way,
                                                const embla_dropout *dropout, size_t branch,
-                                               const void *in, size_t n, size_t dim, bool add,
-                                               void *out);
+                                               const float *in, size_t n, size_t dim, bool add,
+                                               float *out);
 
 /* ---- the gate of an n-gram table ---- */
 
@@ -147,13 +148,13 @@ enum { EMBLA_GATE_STATS = 4 }; /* numbers per token: 1 / root of x and of key, s
  * square + epsilon). key and value have `stride` numbers from one token to the next, and may be in
  * one array. y may be x. stats (n x EMBLA_GATE_STATS) is for backward. */
 EMBLA_CHECKED embla_status embla_gate_forward(const embla_layer_way *way, double epsilon,
-                                              const void *x, const void *key, const void *value,
-                                              size_t stride, size_t n, size_t dim, void *y,
-                                              void *stats);
+                                              const float *x, const float *key, const float *value,
+                                              size_t stride, size_t n, size_t dim, float *y,
+                                              float *stats);
 /* dx is the gradient of y and becomes that of x. dkey and dvalue (same stride) are overwritten. */
-EMBLA_CHECKED embla_status embla_gate_backward(const embla_layer_way *way, const void *x,
-                                               const void *key, const void *value, size_t stride,
-                                               const void *stats, size_t n, size_t dim, void *dx,
-                                               void *dkey, void *dvalue);
+EMBLA_CHECKED embla_status embla_gate_backward(const embla_layer_way *way, const float *x,
+                                               const float *key, const float *value, size_t stride,
+                                               const float *stats, size_t n, size_t dim, float *dx,
+                                               float *dkey, float *dvalue);
 
 #endif

@@ -309,8 +309,8 @@ static embla_status backward_head_f32(const head_job *job, tile_of tile, const o
 typedef struct {
     const embla_layer_way *way;
     const embla_attention *a;
-    const void *dout;
-    void *dq, *dk, *dv;
+    const float *dout;
+    float *dq, *dk, *dv;
     head_job job;
     tile_of tile;
     size_t units, blocks; /* units of work; blocks of queries */
@@ -420,12 +420,9 @@ static embla_status forward_unit(const call *c, size_t unit, float *space)
     size_t k = first * a->kv_stride + h / c->group * a->size;
     size_t out = (first + tile.query) * c->job.out_stride + h * a->size;
     size_t stats = (b * a->heads + h) * a->length + tile.query;
-    if (c->bf16)
-        return forward_block_bf16(c, tile, b, h, (float *)a->out + out, (float *)a->stats + stats,
-                                  space);
-    return forward_block_f32(&c->job, tile, (const float *)a->q + q, (const float *)a->k + k,
-                             (const float *)a->v + k, (float *)a->out + out,
-                             (float *)a->stats + stats, space);
+    if (c->bf16) return forward_block_bf16(c, tile, b, h, a->out + out, a->stats + stats, space);
+    return forward_block_f32(&c->job, tile, a->q + q, a->k + k, a->v + k, a->out + out,
+                             a->stats + stats, space);
 }
 
 /* ---- backward ---- */
@@ -435,19 +432,19 @@ static embla_status group_f32(const call *c, size_t unit, float *space)
     const embla_attention *a = c->a;
     size_t b = unit / a->kv_heads, kv = unit % a->kv_heads, first = b * a->length;
     size_t k = first * a->kv_stride + kv * a->size;
-    float *dk = (float *)c->dk + k, *dv = (float *)c->dv + k;
+    float *dk = c->dk + k, *dv = c->dv + k;
     clear_rows(dk, a->length, a->kv_stride, a->size);
     clear_rows(dv, a->length, a->kv_stride, a->size);
     for (size_t h = kv * c->group; h < (kv + 1) * c->group; h++) {
         size_t q = first * a->q_stride + h * a->size;
         size_t out = first * c->job.out_stride + h * a->size;
-        one_head head = {.q = (const float *)a->q + q,
-                         .k = (const float *)a->k + k,
-                         .v = (const float *)a->v + k,
-                         .out = (const float *)a->out + out,
-                         .dout = (const float *)c->dout + out,
-                         .stats = (const float *)a->stats + (b * a->heads + h) * a->length,
-                         .dq = (float *)c->dq + q,
+        one_head head = {.q = a->q + q,
+                         .k = a->k + k,
+                         .v = a->v + k,
+                         .out = a->out + out,
+                         .dout = c->dout + out,
+                         .stats = a->stats + (b * a->heads + h) * a->length,
+                         .dq = c->dq + q,
                          .dk = dk,
                          .dv = dv,
                          .inner = space};
@@ -468,11 +465,11 @@ static embla_status short_unit(const call *c, size_t unit, float *space)
     const embla_attention *a = c->a;
     size_t b = unit / a->heads, h = unit % a->heads, first = b * a->length;
     size_t k = first * a->kv_stride + h / c->group * a->size;
-    one_head head = {.q = (const float *)a->q + first * a->q_stride + h * a->size,
-                     .k = (const float *)a->k + k,
-                     .v = (const float *)a->v + k,
-                     .made = (float *)a->out + first * c->small.out_stride + h * a->size,
-                     .sums = (float *)a->stats + unit * a->length};
+    one_head head = {.q = a->q + first * a->q_stride + h * a->size,
+                     .k = a->k + k,
+                     .v = a->v + k,
+                     .made = a->out + first * c->small.out_stride + h * a->size,
+                     .sums = a->stats + unit * a->length};
     EMBLA_PICK(short_forward)(&c->small, &head, space);
     return EMBLA_OK;
 }
@@ -486,15 +483,15 @@ static embla_status short_group(const call *c, size_t unit, float *space)
         bool last = i + 1 == c->group;
         size_t h = kv * c->group + i, q = first * a->q_stride + h * a->size;
         size_t out = first * c->small.out_stride + h * a->size;
-        one_head head = {.q = (const float *)a->q + q,
-                         .k = (const float *)a->k + k,
-                         .v = (const float *)a->v + k,
-                         .out = (const float *)a->out + out,
-                         .dout = (const float *)c->dout + out,
-                         .stats = (const float *)a->stats + (b * a->heads + h) * a->length,
-                         .dq = (float *)c->dq + q,
-                         .dk = last ? (float *)c->dk + k : NULL,
-                         .dv = last ? (float *)c->dv + k : NULL};
+        one_head head = {.q = a->q + q,
+                         .k = a->k + k,
+                         .v = a->v + k,
+                         .out = a->out + out,
+                         .dout = c->dout + out,
+                         .stats = a->stats + (b * a->heads + h) * a->length,
+                         .dq = c->dq + q,
+                         .dk = last ? c->dk + k : NULL,
+                         .dv = last ? c->dv + k : NULL};
         EMBLA_PICK(short_back)(&c->small, &head, i > 0, space);
     }
     return EMBLA_OK;
@@ -529,7 +526,7 @@ embla_status embla_attention_forward(const embla_layer_way *way, const embla_att
 }
 
 embla_status embla_attention_backward(const embla_layer_way *way, const embla_attention *a,
-                                      const void *dout, void *dq, void *dk, void *dv)
+                                      const float *dout, float *dq, float *dk, float *dv)
 {
     if (a->batch == 0 || a->length == 0 || a->heads == 0 || a->size == 0) return EMBLA_OK;
     size_t work = a->batch * a->heads * a->length * a->length * 5 / 4 * a->size;
@@ -553,8 +550,8 @@ static embla_status one_unit(const call *c, size_t unit, float *space)
     for (size_t first = 0; first < c->group; first += c->job.queries) {
         size_t q = (unit * c->group + first) * a->size;
         tile.queries = c->group - first < c->job.queries ? c->group - first : c->job.queries;
-        EMBLA_TRY(forward_block_f32(&c->job, tile, (const float *)a->q + q, (const float *)a->k + k,
-                                    (const float *)a->v + k, (float *)a->out + q, NULL, space));
+        EMBLA_TRY(forward_block_f32(&c->job, tile, a->q + q, a->k + k, a->v + k, a->out + q, NULL,
+                                    space));
     }
     return EMBLA_OK;
 }

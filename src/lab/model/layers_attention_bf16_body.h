@@ -33,11 +33,11 @@ static void round_numbers(const float *in, size_t n, float scale, uint16_t *out)
 }
 
 /* One head of a sequence: tokens are `stride` numbers apart in x, and follow each other in out. */
-static void round_head(const call *c, const void *x, size_t stride, size_t heads, size_t head,
+static void round_head(const call *c, const float *x, size_t stride, size_t heads, size_t head,
                        float scale, uint16_t *out)
 {
     size_t length = c->a->length, size = c->a->size, b = head / heads, h = head % heads;
-    const float *from = (const float *)x + b * length * stride + h * size;
+    const float *from = x + b * length * stride + h * size;
     for (size_t t = 0; t < length; t++)
         round_numbers(from + t * stride, size, scale, out + (head * length + t) * size);
 }
@@ -242,18 +242,17 @@ static embla_status group_bf16(const call *c, size_t unit, float *space)
                           .k = c->k + unit * each,
                           .v = c->v + unit * each,
                           .dout = c->dout16 + head * each,
-                          .stats = (const float *)a->stats + head * a->length,
+                          .stats = a->stats + head * a->length,
                           .dq = dq,
                           .dk = dk,
                           .dv = dv,
                           .inner = space};
         EMBLA_PICK(inner_products)
-        (&c->job, (const float *)c->dout + out, (const float *)a->out + out, a->size, here.inner);
+        (&c->job, c->dout + out, a->out + out, a->size, here.inner);
         EMBLA_TRY(backward_head_bf16(&job, c->tile, &here, dv + each));
-        spread_head(dq, a->length, a->size, a->q_stride,
-                    (float *)c->dq + first * a->q_stride + h * a->size);
+        spread_head(dq, a->length, a->size, a->q_stride, c->dq + first * a->q_stride + h * a->size);
     }
-    spread_head(dk, a->length, a->size, a->kv_stride, (float *)c->dk + k);
-    spread_head(dv, a->length, a->size, a->kv_stride, (float *)c->dv + k);
+    spread_head(dk, a->length, a->size, a->kv_stride, c->dk + k);
+    spread_head(dv, a->length, a->size, a->kv_stride, c->dv + k);
     return EMBLA_OK;
 }

@@ -22,9 +22,9 @@ static void keep_group(const embla_dropout *d, size_t branch, size_t token, size
 typedef struct {
     const embla_dropout *dropout;
     size_t branch, dim;
-    const void *in;
+    const float *in;
     bool add;
-    void *out;
+    float *out;
 } dropping;
 
 static void drop_token(const dropping *d, size_t token)
@@ -34,8 +34,8 @@ static void drop_token(const dropping *d, size_t token)
         keep_group(d->dropout, d->branch, token, first, keep);
         for (size_t c = first; c < d->dim && c < first + GROUP; c++) {
             size_t i = token * d->dim + c;
-            float y = ((const float *)d->in)[i] * keep[c - first], *to = d->out;
-            to[i] = d->add ? to[i] + y : y;
+            float y = d->in[i] * keep[c - first];
+            d->out[i] = d->add ? d->out[i] + y : y;
         }
     }
 }
@@ -48,8 +48,8 @@ static embla_status drop_tokens(void *job, size_t first, size_t end, size_t slot
 }
 
 embla_status embla_dropout_apply(const embla_layer_way *way, const embla_dropout *dropout,
-                                 size_t branch, const void *in, size_t n, size_t dim, bool add,
-                                 void *out)
+                                 size_t branch, const float *in, size_t n, size_t dim, bool add,
+                                 float *out)
 {
     const dropping d = {
         .dropout = dropout, .branch = branch, .dim = dim, .in = in, .add = add, .out = out};

@@ -18,8 +18,8 @@
 typedef struct {
     double epsilon;
     size_t dim, stride;
-    const void *x, *key, *value;
-    void *y, *stats, *dkey, *dvalue; /* backward: y is dx */
+    const float *x, *key, *value;
+    float *y, *stats, *dkey, *dvalue; /* backward: y is dx */
 } gate_job;
 
 /* 1 / (1 + e^-x), with the same bits on every instruction set. */
@@ -50,10 +50,10 @@ EMBLA_BODY void gate_rows_body(const gate_job *job, size_t first, size_t n)
     size_t dim = job->dim;
     double root = sqrt((double)dim);
     for (size_t t = first; t < first + n; t++) {
-        const float *x = (const float *)job->x + t * dim;
-        const float *key = (const float *)job->key + t * job->stride;
-        const float *value = (const float *)job->value + t * job->stride;
-        float *y = (float *)job->y + t * dim, *stats = (float *)job->stats + EMBLA_GATE_STATS * t;
+        const float *x = job->x + t * dim;
+        const float *key = job->key + t * job->stride;
+        const float *value = job->value + t * job->stride;
+        float *y = job->y + t * dim, *stats = job->stats + EMBLA_GATE_STATS * t;
         double a = 1.0 / sqrt(dot(x, x, dim) / (double)dim + job->epsilon);
         double b = 1.0 / sqrt(dot(key, key, dim) / (double)dim + job->epsilon);
         double likeness = dot(x, key, dim) * a * b / (double)dim;
@@ -74,13 +74,13 @@ EMBLA_BODY void gate_back_body(const gate_job *job, size_t first, size_t n)
     const float one = 1;
     double root = sqrt((double)dim);
     for (size_t t = first; t < first + n; t++) {
-        const float *x = (const float *)job->x + t * dim;
-        const float *key = (const float *)job->key + t * job->stride;
-        const float *value = (const float *)job->value + t * job->stride;
-        const float *stats = (const float *)job->stats + EMBLA_GATE_STATS * t;
-        float *restrict dx = (float *)job->y + t * dim;
-        float *restrict dkey = (float *)job->dkey + t * job->stride;
-        float *restrict dvalue = (float *)job->dvalue + t * job->stride;
+        const float *x = job->x + t * dim;
+        const float *key = job->key + t * job->stride;
+        const float *value = job->value + t * job->stride;
+        const float *stats = job->stats + EMBLA_GATE_STATS * t;
+        float *restrict dx = job->y + t * dim;
+        float *restrict dkey = job->dkey + t * job->stride;
+        float *restrict dvalue = job->dvalue + t * job->stride;
         float a = stats[0], b = stats[1], m = stats[2], gate = stats[3];
         float along = (float)dot(dx, value, dim);
         float slope = (float)((double)(along * (gate * (one - gate))) / root);
@@ -121,9 +121,9 @@ static embla_status each_token(const embla_layer_way *way, gate_fn *f, const gat
     return embla_share(threads, n, 0, gate_tokens, &(tokens_job){f, job});
 }
 
-embla_status embla_gate_forward(const embla_layer_way *way, double epsilon, const void *x,
-                                const void *key, const void *value, size_t stride, size_t n,
-                                size_t dim, void *y, void *stats)
+embla_status embla_gate_forward(const embla_layer_way *way, double epsilon, const float *x,
+                                const float *key, const float *value, size_t stride, size_t n,
+                                size_t dim, float *y, float *stats)
 {
     gate_job job = {.epsilon = epsilon,
                     .dim = dim,
@@ -136,9 +136,9 @@ embla_status embla_gate_forward(const embla_layer_way *way, double epsilon, cons
     return each_token(way, EMBLA_PICK(gate_rows), &job, n);
 }
 
-embla_status embla_gate_backward(const embla_layer_way *way, const void *x, const void *key,
-                                 const void *value, size_t stride, const void *stats, size_t n,
-                                 size_t dim, void *dx, void *dkey, void *dvalue)
+embla_status embla_gate_backward(const embla_layer_way *way, const float *x, const float *key,
+                                 const float *value, size_t stride, const float *stats, size_t n,
+                                 size_t dim, float *dx, float *dkey, float *dvalue)
 {
     gate_job job = {.dim = dim,
                     .stride = stride,
@@ -146,7 +146,7 @@ embla_status embla_gate_backward(const embla_layer_way *way, const void *x, cons
                     .key = key,
                     .value = value,
                     .y = dx,
-                    .stats = (void *)(uintptr_t)stats,
+                    .stats = (float *)(uintptr_t)stats,
                     .dkey = dkey,
                     .dvalue = dvalue};
     return each_token(way, EMBLA_PICK(gate_back), &job, n);

@@ -190,7 +190,7 @@ embla_status embla_product_either(bool engine, const embla_plain_product *p)
  * columns of a (k x n), added to out. */
 typedef struct {
     embla_plain_product product;
-    const void *bias;
+    const float *bias;
     bool sums;
     size_t rows, columns; /* of a block */
     size_t across, blocks;
@@ -231,7 +231,7 @@ static bool rounds(const embla_layer_way *way)
     return way->compute == EMBLA_BF16;
 }
 
-static void add_product(call *c, const embla_plain_product *product, const void *bias)
+static void add_product(call *c, const embla_plain_product *product, const float *bias)
 {
     enum { UNIT = 16 };
     part_of_call part = {.product = *product, .bias = bias, .rows = PLAIN, .columns = PLAIN};
@@ -314,7 +314,7 @@ static embla_status run_block(const call *c, size_t block, size_t slot)
     }
     embla_plain_product p = block_at(c, part, row, column);
     EMBLA_TRY(multiply(c, &p, slot));
-    if (part->bias) add_bias((const float *)part->bias + column, p.m, p.n, p.out_stride, p.out);
+    if (part->bias) add_bias(part->bias + column, p.m, p.n, p.out_stride, p.out);
     return EMBLA_OK;
 }
 
@@ -408,8 +408,8 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
 
 /* ---- forward and backward ---- */
 
-embla_status embla_linear_forward(const embla_layer_way *way, const void *x, size_t n, size_t in,
-                                  const void *w, const void *bias, size_t out, bool add, void *y)
+embla_status embla_linear_forward(const embla_layer_way *way, const float *x, size_t n, size_t in,
+                                  const float *w, const float *bias, size_t out, bool add, float *y)
 {
     call c = {.way = way, .engine = engine_pays(n, in, out)};
     rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
@@ -438,9 +438,9 @@ embla_status embla_linear_forward(const embla_layer_way *way, const void *x, siz
     return status;
 }
 
-embla_status embla_linear_backward(const embla_layer_way *way, const void *x, const void *dy,
-                                   size_t n, size_t in, const void *w, size_t out, bool add_dx,
-                                   void *dx, void *dw, void *dbias)
+embla_status embla_linear_backward(const embla_layer_way *way, const float *x, const float *dy,
+                                   size_t n, size_t in, const float *w, size_t out, bool add_dx,
+                                   float *dx, float *dw, float *dbias)
 {
     call c = {.way = way, .engine = engine_pays(n, in, out)};
     rounded factors[] = {{.from = dy, .count = n * out},
@@ -448,22 +448,22 @@ embla_status embla_linear_backward(const embla_layer_way *way, const void *x, co
                          {.from = x, .count = dw ? n * in : 0}};
     embla_scratch_use use = {0};
     if (n == 0 || out == 0) return EMBLA_OK;
-    const void *left = dy;
+    const void *left = dy, *matrix = w, *input = x;
     int threads = embla_threads_for(way->threads, n * in * out);
     if (rounds(way)) {
         EMBLA_TRY(round_factors(&c, factors, 3, threads, &use));
         left = factors[0].at;
-        w = factors[1].at;
-        x = factors[2].at;
+        matrix = factors[1].at;
+        input = factors[2].at;
     }
     embla_plain_product p = {.a = left, .a_stride = out, .b_stride = in, .out_stride = in};
     if (dx) {
-        p.m = n, p.n = in, p.k = out, p.b = w, p.out = dx, p.form = EMBLA_PRODUCT_A_B,
+        p.m = n, p.n = in, p.k = out, p.b = matrix, p.out = dx, p.form = EMBLA_PRODUCT_A_B,
         p.add = add_dx;
         add_product(&c, &p, NULL);
     }
     if (dw) {
-        p.m = out, p.n = in, p.k = n, p.b = x, p.out = dw, p.form = EMBLA_PRODUCT_AT_B,
+        p.m = out, p.n = in, p.k = n, p.b = input, p.out = dw, p.form = EMBLA_PRODUCT_AT_B,
         p.add = true;
         add_product(&c, &p, NULL);
     }

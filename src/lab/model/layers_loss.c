@@ -217,9 +217,9 @@ static embla_status run_with_space(head_call *c)
     return status;
 }
 
-embla_status embla_layer_loss(const embla_layer_way *way, const void *hidden,
-                              const int32_t *targets, size_t n, size_t dim, const void *table,
-                              int64_t vocab, double weight, void *dhidden, void *dtable,
+embla_status embla_layer_loss(const embla_layer_way *way, const float *hidden,
+                              const int32_t *targets, size_t n, size_t dim, const float *table,
+                              int64_t vocab, double weight, float *dhidden, float *dtable,
                               embla_loss_report *report)
 {
     size_t rows = (size_t)vocab;

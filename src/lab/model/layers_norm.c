@@ -27,8 +27,8 @@ typedef struct {
     embla_norm_kind kind;
     double epsilon;
     size_t dim;
-    const void *x, *gain, *bias, *dy;
-    void *y, *stats, *dx;
+    const float *x, *gain, *bias, *dy;
+    float *y, *stats, *dx;
     size_t n;     /* backward: tokens */
     double *sums; /* backward: of each block, 2 x dim; NULL means not wanted */
 } norm_job;
@@ -62,8 +62,8 @@ EMBLA_BODY void norm_rows_body(const norm_job *job, size_t first, size_t n)
     size_t dim = job->dim;
     const float *gain = job->gain, *bias = job->bias;
     for (size_t t = first; t < first + n; t++) {
-        const float *x = (const float *)job->x + t * dim;
-        float *y = (float *)job->y + t * dim, *stats = (float *)job->stats + 2 * t;
+        const float *x = job->x + t * dim;
+        float *y = job->y + t * dim, *stats = job->stats + 2 * t;
         double mean = job->kind == EMBLA_NORM_LAYER ? moment(x, dim, 0.0, 1) / (double)dim : 0.0;
         double square = moment(x, dim, mean, 2) / (double)dim;
         float middle = (float)mean, slope = (float)(1.0 / sqrt(square + job->epsilon));
@@ -110,10 +110,10 @@ EMBLA_BODY void norm_back_body(const norm_job *job, size_t first, size_t n, doub
     size_t dim = job->dim;
     const float *gain = job->gain;
     for (size_t t = first; t < first + n; t++) {
-        const float *x = (const float *)job->x + t * dim, *dy = (const float *)job->dy + t * dim;
-        const float *stats = (const float *)job->stats + 2 * t;
+        const float *x = job->x + t * dim, *dy = job->dy + t * dim;
+        const float *stats = job->stats + 2 * t;
         float middle = stats[0], slope = stats[1], means[2];
-        float *restrict dx = (float *)job->dx + t * dim;
+        float *restrict dx = job->dx + t * dim;
         means_of(x, dy, gain, dim, middle, slope, means);
         if (job->kind == EMBLA_NORM_RMS) means[0] = 0;
         for (size_t i = 0; i < dim; i++) {
@@ -141,8 +141,8 @@ static embla_status norm_tokens(void *job, size_t first, size_t end, size_t slot
 }
 
 embla_status embla_norm_forward(const embla_layer_way *way, embla_norm_kind kind, double epsilon,
-                                const void *x, size_t n, size_t dim, const void *gain,
-                                const void *bias, void *y, void *stats)
+                                const float *x, size_t n, size_t dim, const float *gain,
+                                const float *bias, float *y, float *stats)
 {
     norm_job job = {.kind = kind,
                     .epsilon = epsilon,
@@ -186,16 +186,16 @@ static void add_sums(const double *sums, size_t blocks, size_t stride, size_t di
     }
 }
 
-embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind, const void *x,
-                                 const void *stats, size_t n, size_t dim, const void *gain,
-                                 const void *dy, void *dx, void *dgain, void *dbias)
+embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kind, const float *x,
+                                 const float *stats, size_t n, size_t dim, const float *gain,
+                                 const float *dy, float *dx, float *dgain, float *dbias)
 {
     norm_job job = {.kind = kind,
                     .dim = dim,
                     .x = x,
                     .gain = gain,
                     .dy = dy,
-                    .stats = (void *)(uintptr_t)stats,
+                    .stats = (float *)(uintptr_t)stats,
                     .dx = dx,
                     .n = n};
     size_t size = block_of(n), blocks = n / size + (n % size > 0);
@@ -223,8 +223,8 @@ embla_status embla_norm_backward(const embla_layer_way *way, embla_norm_kind kin
 
 typedef struct {
     embla_activation kind;
-    const void *a, *up, *dy;
-    void *y, *da, *dup;
+    const float *a, *up, *dy;
+    float *y, *da, *dup;
 } act_job;
 
 /* Arrays may be the same (da and dy), but must not overlap otherwise. */
@@ -270,9 +270,9 @@ EMBLA_BODY void relu_squared_back(const float *a, const float *dy, size_t n, flo
 /* Numbers first .. first+n-1, at most PIECE. */
 EMBLA_BODY void act_body(const act_job *job, size_t first, size_t n)
 {
-    const float *a = (const float *)job->a + first, one = 1, half = 0.5f;
-    const float *up = job->up ? (const float *)job->up + first : NULL;
-    float *y = (float *)job->y + first, t[PIECE];
+    const float *a = job->a + first, one = 1, half = 0.5f;
+    const float *up = job->up ? job->up + first : NULL;
+    float *y = job->y + first, t[PIECE];
     switch (job->kind) {
     case EMBLA_ACTIVATION_GELU:
         gelu_tanh(a, n, t);
@@ -307,8 +307,8 @@ EMBLA_BODY void swiglu_back(const float *a, const float *up, const float *dy, si
 
 EMBLA_BODY void act_back_body(const act_job *job, size_t first, size_t n)
 {
-    const float *a = (const float *)job->a + first, *dy = (const float *)job->dy + first;
-    float *da = (float *)job->da + first, t[PIECE];
+    const float *a = job->a + first, *dy = job->dy + first;
+    float *da = job->da + first, t[PIECE];
     const float one = 1, half = 0.5f, cube = 3 * GELU_CUBE;
     switch (job->kind) {
     case EMBLA_ACTIVATION_GELU:
@@ -326,7 +326,7 @@ EMBLA_BODY void act_back_body(const act_job *job, size_t first, size_t n)
         relu_squared_back(a, dy, n, da);
         break;
     case EMBLA_ACTIVATION_SWIGLU:
-        swiglu_back(a, (const float *)job->up + first, dy, n, da, (float *)job->dup + first);
+        swiglu_back(a, job->up + first, dy, n, da, job->dup + first);
         break;
     }
 }
@@ -361,16 +361,16 @@ static embla_status in_pieces(const embla_layer_way *way, act_fn *f, const act_j
 }
 
 embla_status embla_activation_forward(const embla_layer_way *way, embla_activation kind,
-                                      const void *a, const void *up, size_t n, size_t hidden,
-                                      void *y)
+                                      const float *a, const float *up, size_t n, size_t hidden,
+                                      float *y)
 {
     act_job job = {.kind = kind, .a = a, .up = up, .y = y};
     return in_pieces(way, EMBLA_PICK(act), &job, n * hidden);
 }
 
 embla_status embla_activation_backward(const embla_layer_way *way, embla_activation kind,
-                                       const void *a, const void *up, const void *dy, size_t n,
-                                       size_t hidden, void *da, void *dup)
+                                       const float *a, const float *up, const float *dy, size_t n,
+                                       size_t hidden, float *da, float *dup)
 {
     act_job job = {.kind = kind, .a = a, .up = up, .dy = dy, .da = da, .dup = dup};
     return in_pieces(way, EMBLA_PICK(act_back), &job, n * hidden);

@@ -16,7 +16,7 @@ typedef struct {
     size_t size, heads, n, length, first, stride;
     bool back;
     const double *rates; /* frequency of each pair */
-    void *x;
+    float *x;
 } rotation;
 
 static void turn(const rotation *t, float *x, size_t pair, size_t n, const double *cosine,
@@ -47,7 +47,7 @@ static void rotate_position(const rotation *t, size_t p)
             sine[i] = t->back ? -sin(angle) : sin(angle);
         }
         for (size_t token = p; token < t->n; token += t->length)
-            turn(t, (float *)t->x + token * t->stride, pair, n, cosine, sine);
+            turn(t, t->x + token * t->stride, pair, n, cosine, sine);
     }
 }
 
@@ -60,7 +60,7 @@ static embla_status rotate_positions(void *job, size_t first, size_t end, size_t
 
 embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shape *shape,
                                 size_t size, size_t heads, size_t n, size_t length, size_t first,
-                                size_t stride, bool back, void *x)
+                                size_t stride, bool back, float *x)
 {
     double few[PAIRS], *rates = few;
     double theta = shape->rope_theta == 0.0 ? 10000.0 : shape->rope_theta;
