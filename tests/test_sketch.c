@@ -117,6 +117,7 @@ static void most_queries_are_answered_by_the_sketch_itself(void **state)
         bool answered = false;
         assert_ok(embla_lookup_rows(table, &row, 1, NULL, query));
         const embla_question q = {.table = table,
+                                  .source = embla_table_source(table),
                                   .count = 1,
                                   .k = 10,
                                   .dim = 100,
