@@ -114,7 +114,7 @@ static bool is_right(bench_case *c)
     double best = -INFINITY, worst = 0.0, chosen = NAN;
     int64_t best_row = -1;
     for (int64_t r = 0; row && r < s->rows; r++) {
-        if (embla_decode(s->dtype, embla_table_row(c->head.table, r), s->dim, 0.0f, row) !=
+        if (embla_dtype_decode(s->dtype, embla_table_row(c->head.table, r), s->dim, 0.0f, row) !=
             EMBLA_OK)
             break;
         double logit = (double)c->head.scale * embla_dot(row, c->hidden, s->dim);

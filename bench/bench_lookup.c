@@ -124,7 +124,7 @@ static bool is_right(bench_case *c, bench_fn *run, size_t step)
     size_t dim = c->shape.dim;
     for (size_t i = 0; i < case_rows(c) && !c->failed; i++) {
         const void *row = embla_table_row(c->table, case_tokens(c, step)[i]);
-        if (embla_decode(c->dtype, row, dim, 0.0f, want) != EMBLA_OK ||
+        if (embla_dtype_decode(c->dtype, row, dim, 0.0f, want) != EMBLA_OK ||
             memcmp(got + i * dim * sizeof(float), want, dim * sizeof(float)) != 0)
             return false;
     }

@@ -103,7 +103,8 @@ static bool is_right(bench_case *c)
     double best = -2.0;
     int64_t best_row = -1;
     for (int64_t r = 0; row && r < s->rows; r++) {
-        if (embla_decode(s->dtype, embla_table_row(c->table, r), s->dim, 0.0f, row) != EMBLA_OK)
+        if (embla_dtype_decode(s->dtype, embla_table_row(c->table, r), s->dim, 0.0f, row) !=
+            EMBLA_OK)
             break;
         double cosine = embla_cosine(row, c->queries, s->dim);
         if (cosine > best) {

@@ -158,7 +158,7 @@ static embla_status decode_rows(void *job, size_t first, size_t end, size_t slot
         float *out = (float *)(void *)s->c->out + i * f->dim;
         const char *row = s->c->data + (size_t)s->rows[i] * s->c->row_bytes;
         EMBLA_TRY(f->scales == EMBLA_SCALES_NONE
-                      ? embla_decode(f->dtype, row, f->dim, f->scale, out)
+                      ? embla_dtype_decode(f->dtype, row, f->dim, f->scale, out)
                       : embla_row_decode(f, row, 1, out));
     }
     return EMBLA_OK;
@@ -250,7 +250,7 @@ static bool is_right(bench_case *c, const what_kind *what)
         const void *wanted = raw ? (const void *)row : want;
         if (!raw && embla_row_decode(&c->kind->format, row, 1, want) != EMBLA_OK) return false;
         if (c->dtype != EMBLA_F32) {
-            if (embla_encode(c->dtype, want, dim, 0.0f, narrow) != EMBLA_OK) return false;
+            if (embla_dtype_encode(c->dtype, want, dim, 0.0f, narrow) != EMBLA_OK) return false;
             wanted = narrow;
         }
         if (memcmp(c->out + i * bytes, wanted, bytes) != 0) return false;

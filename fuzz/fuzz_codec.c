@@ -47,7 +47,7 @@ static void check_encoding(embla_dtype dtype, const float *numbers, size_t dim, 
     char *other = block(bytes);
     if (!embla_dtype_writes(dtype)) {
         memset(other, 0xa5, bytes);
-        PROMISE(embla_encode(dtype, numbers, dim, scale, other) == EMBLA_ERR_UNSUPPORTED);
+        PROMISE(embla_dtype_encode(dtype, numbers, dim, scale, other) == EMBLA_ERR_UNSUPPORTED);
         for (size_t i = 0; i < bytes; i++) PROMISE(other[i] == (char)0xa5);
         free(other);
         return;
@@ -190,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fill(&in, row, bytes);
     memset(numbers, 0xa5, dim * sizeof *numbers);
 
-    if (embla_decode(dtype, row, dim, scale, numbers) != EMBLA_OK) {
+    if (embla_dtype_decode(dtype, row, dim, scale, numbers) != EMBLA_OK) {
         for (size_t i = 0; i < dim * sizeof *numbers; i++)
             PROMISE(((char *)numbers)[i] == (char)0xa5);
     } else {
@@ -198,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_decoding(dtype, row, dim, scale, numbers);
         check_encoding(dtype, numbers, dim, bytes, scale, again);
         if ((dtype < EMBLA_Q8_0 || dtype == EMBLA_F4_E2M1) && scale == 1.0f) {
-            PROMISE(embla_decode(dtype, again, dim, 0.0f, back) == EMBLA_OK);
+            PROMISE(embla_dtype_decode(dtype, again, dim, 0.0f, back) == EMBLA_OK);
             for (size_t i = 0; i < dim; i++) PROMISE(reference_same(back[i], numbers[i]));
         }
         fill(&in, (char *)numbers, dim * sizeof *numbers); /* any floats at all */

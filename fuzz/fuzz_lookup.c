@@ -153,7 +153,7 @@ static void expect_row(const trial *t, size_t i, char *out)
         numbers[j] = scaled + reference_number(t->dtype, position, j, t->table_scale);
     }
     if (t->out_dtype == EMBLA_F16 || t->out_dtype == EMBLA_BF16)
-        PROMISE(embla_encode(t->out_dtype, numbers, t->dim, 0.0f, out) == EMBLA_OK);
+        PROMISE(embla_dtype_encode(t->out_dtype, numbers, t->dim, 0.0f, out) == EMBLA_OK);
     else
         memcpy(out, numbers, t->dim * sizeof numbers[0]);
 }

@@ -180,16 +180,16 @@ EMBLA_API EMBLA_CHECKED embla_status embla_dtype_row_bytes(embla_dtype dtype, si
                                                            size_t *out);
 /* Converts dim stored numbers to float. scale multiplies i8, f8 and f4 values; 0 means 1. For other
  * dtypes it must be 0 or 1. */
-EMBLA_API EMBLA_CHECKED embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim,
-                                                  float scale, float *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_dtype_decode(embla_dtype dtype, const void *in,
+                                                        size_t dim, float scale, float *out);
 /* The reverse: rounds to the nearest number of the dtype, ties to even; blocks round as ggml's
  * reference does. EMBLA_ERR_UNSUPPORTED for a dtype that is read only. Out of range:
  *   - i8, f4 and nvfp4 clamp to their largest number, and turn a NaN into 0;
  *   - f16, e5m2 and bf16 overflow to infinity, e4m3 to NaN;
  *   - a q or iq4_nl block with a NaN, an infinity or a scale too large for f16 becomes all NaN;
  *   - an mxfp4 block with a NaN or an infinity becomes all NaN. */
-EMBLA_API EMBLA_CHECKED embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim,
-                                                  float scale, void *out);
+EMBLA_API EMBLA_CHECKED embla_status embla_dtype_encode(embla_dtype dtype, const float *in,
+                                                        size_t dim, float scale, void *out);
 
 /* ---- row format: what the bytes of a row mean ---- */
 

@@ -413,9 +413,14 @@ typedef struct {
 } embla_train_report;
 
 /* Makes one step: batch, gradients, clipping, AdamW (row-wise Adagrad for n-grams). Steps past the
- * end of the schedule use its last rate. report may be NULL. */
+ * end of the schedule use its last rate. report may be NULL. EMBLA_ERR_RANGE, after the step, from
+ * the 100th step in a row on whose gradient is not finite: nothing is learned. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_step(embla_train *train,
                                                       embla_train_report *report);
+/* Whether a training has learned something, for its end. EMBLA_ERR_RANGE if it has diverged: a
+ * weight is NaN or infinite, or the gradients of more than half of its steps, up to the last, were
+ * not finite. It then needs a lower rate. */
+EMBLA_API EMBLA_CHECKED embla_status embla_train_check(const embla_train *train);
 /* Computes the mean loss of the corpus's validation part. batches limits the number of batches; 0
  * means all. EMBLA_ERR_NOT_FOUND if there is no validation part. */
 EMBLA_API EMBLA_CHECKED embla_status embla_train_validate(embla_train *train, size_t batches,

@@ -250,12 +250,13 @@ static inline embla_table *check_table_of(embla_dtype dtype, int64_t rows, size_
     return table;
 }
 
-/* A row as floats, by embla_decode, which test_dtype.c checks. */
+/* A row as floats, by embla_dtype_decode, which test_dtype.c checks. */
 static inline void check_row(const embla_table *table, int64_t row, float *out)
 {
     embla_dtype dtype = embla_table_dtype(table);
-    assert_ok(embla_decode(dtype, embla_table_row(table, row), embla_table_dim(table),
-                           check_scale(dtype) != 0.0f ? embla_table_scale(table) : 0.0f, out));
+    assert_ok(embla_dtype_decode(dtype, embla_table_row(table, row), embla_table_dim(table),
+                                 check_scale(dtype) != 0.0f ? embla_table_scale(table) : 0.0f,
+                                 out));
 }
 
 #endif

@@ -93,8 +93,8 @@ static inline void check_k_iq4_xs(const float *x, float step, unsigned char *b)
 static inline float check_k_half(float x, unsigned char *p)
 {
     float back;
-    assert_ok(embla_encode(EMBLA_F16, &x, 1, 0.0f, p));
-    assert_ok(embla_decode(EMBLA_F16, p, 1, 0.0f, &back));
+    assert_ok(embla_dtype_encode(EMBLA_F16, &x, 1, 0.0f, p));
+    assert_ok(embla_dtype_decode(EMBLA_F16, p, 1, 0.0f, &back));
     return back;
 }
 

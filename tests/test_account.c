@@ -182,7 +182,7 @@ static void blocks_meet_without_a_seam(void **state)
                          shapes[i].rows);
         embla_account_free(account);
         for (size_t at = 0; at < count; at += shapes[i].dim)
-            assert_ok(embla_encode(EMBLA_BF16, rows + at, shapes[i].dim, 0, half + at));
+            assert_ok(embla_dtype_encode(EMBLA_BF16, rows + at, shapes[i].dim, 0, half + at));
         assert_bytes(&p, "n.safetensors", "wte.weight", half, count * sizeof *half);
         end(&p);
         free(rows);

@@ -453,7 +453,7 @@ static void what_cannot_be_is_refused(void **state)
     (void)state;
     open_table(&o, EMBLA_PLACEMENT_READ, true);
     assert_status(embla_batch_new(NULL, 1, &batch), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the store is NULL");
+    assert_error_has("store is NULL");
     assert_status(embla_batch_new(o.store, 1, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_batch_new(o.store, 0, &batch), EMBLA_ERR_ARGUMENT);
     assert_error_has("the capacity of a batch is 0 row numbers");

@@ -135,7 +135,7 @@ static void every_scale_byte_of_the_four_bit_floats(void **state)
     for (size_t k = 0; k < COUNT_OF(odd); k++) {
         memset(b, odd[k].scale, 4);
         memset(b + 4, 0x87, 32);
-        assert_ok(embla_decode(EMBLA_NVFP4, b, 64, 0.0f, out));
+        assert_ok(embla_dtype_decode(EMBLA_NVFP4, b, 64, 0.0f, out));
         assert_true(out[0] == odd[k].six && out[63] == 0.0f && !signbit(out[63]));
     }
     static const struct {
@@ -145,12 +145,12 @@ static void every_scale_byte_of_the_four_bit_floats(void **state)
     for (size_t k = 0; k < COUNT_OF(powers); k++) {
         memset(b, 0x17, 17);
         b[0] = powers[k].e;
-        assert_ok(embla_decode(EMBLA_MXFP4, b, 32, 0.0f, out));
+        assert_ok(embla_dtype_decode(EMBLA_MXFP4, b, 32, 0.0f, out));
         assert_true(out[15] == powers[k].six && out[16] == powers[k].half);
     }
     b[0] = 255;
     memset(b + 1, 0x08, 16);
-    assert_ok(embla_decode(EMBLA_MXFP4, b, 32, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_MXFP4, b, 32, 0.0f, out));
     for (size_t j = 0; j < 32; j++) assert_true(isnan(out[j]));
 }
 
@@ -162,7 +162,7 @@ static void f4_e2m1_takes_a_scale_and_keeps_minus_zero(void **state)
     (void)state;
     for (size_t j = 0; j < 256; j++) b[j] = (unsigned char)j;
     for (size_t s = 0; s < COUNT_OF(scales); s++) compare(EMBLA_F4_E2M1, b, 512, scales[s]);
-    assert_ok(embla_decode(EMBLA_F4_E2M1, b, 512, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_F4_E2M1, b, 512, 0.0f, out));
     assert_true(out[2 * 0x58] == 0.0f && signbit(out[2 * 0x58])); /* the low half comes first */
     assert_true(out[2 * 0x58 + 1] == 3.0f);
 }
@@ -241,8 +241,8 @@ static void code(embla_dtype dtype, const float *in, size_t n, float scale, floa
 {
     unsigned char bytes[20 * MOST_BYTES * 4];
     assert_true(n <= 20 * MOST_BLOCK);
-    assert_ok(embla_encode(dtype, in, n, scale, bytes));
-    assert_ok(embla_decode(dtype, bytes, n, scale, out));
+    assert_ok(embla_dtype_encode(dtype, in, n, scale, bytes));
+    assert_ok(embla_dtype_decode(dtype, bytes, n, scale, out));
 }
 
 static void q8_0_rounds_half_away_from_zero_and_nothing_below_it(void **state)
@@ -250,7 +250,7 @@ static void q8_0_rounds_half_away_from_zero_and_nothing_below_it(void **state)
     float in[32] = {127.0f, 0.5f, -0.5f, 0x1.fffffep-2f, -0x1.fffffep-2f, 1.5f, 2.5f, -126.5f};
     unsigned char b[34];
     (void)state;
-    assert_ok(embla_encode(EMBLA_Q8_0, in, 32, 0.0f, b)); /* step 1 */
+    assert_ok(embla_dtype_encode(EMBLA_Q8_0, in, 32, 0.0f, b)); /* step 1 */
     assert_memory_equal(b, "\x00\x3c\x7f\x01\xff\x00\x00\x02\x03\x81", 10);
 }
 
@@ -261,14 +261,14 @@ static void q4_1_and_q5_1_round_as_ggml_does(void **state)
     (void)state;
     for (size_t j = 0; j < 32; j++) in[j] = -2.0f;
     in[0] = 13.0f, in[1] = -1.5f, in[2] = -1.5000001f, in[16] = 12.0f, in[31] = 2.0f; /* step 1 */
-    assert_ok(embla_encode(EMBLA_Q4_1, in, 32, 0.0f, q4));
+    assert_ok(embla_dtype_encode(EMBLA_Q4_1, in, 32, 0.0f, q4));
     assert_memory_equal(q4, "\x00\x3c\x00\xc0", 4); /* d = 1, m = -2 */
     assert_int_equal(q4[4], 15 | 14 << 4);
     assert_int_equal(q4[5], 1); /* half up */
     assert_int_equal(q4[6], 0);
     assert_int_equal(q4[19], 4 << 4);
     in[0] = 29.0f, in[16] = 28.0f, in[31] = 18.0f;
-    assert_ok(embla_encode(EMBLA_Q5_1, in, 32, 0.0f, q5));
+    assert_ok(embla_dtype_encode(EMBLA_Q5_1, in, 32, 0.0f, q5));
     assert_memory_equal(q5, "\x00\x3c\x00\xc0", 4);
     assert_memory_equal(q5 + 4, "\x01\x00\x01\x80", 4); /* fifth bits of 31, 30, 20 */
     assert_int_equal(q5[8], 15 | 14 << 4);
@@ -284,7 +284,7 @@ static void q5_0_rounds_as_ggml_does(void **state)
     (void)state;
     in[0] = -16.0f, in[1] = 15.0f, in[2] = 0.5f, in[16] = 16.0f, in[17] = -0.5f, in[18] = -1.5f;
     in[31] = -3.0f;
-    assert_ok(embla_encode(EMBLA_Q5_0, in, 32, 0.0f, q)); /* step 1 */
+    assert_ok(embla_dtype_encode(EMBLA_Q5_0, in, 32, 0.0f, q)); /* step 1 */
     assert_memory_equal(q, "\x00\x3c", 2);
     assert_memory_equal(q + 2, "\xfe\xff\xfb\x7f", 4); /* all but numbers 0, 18, 31 */
     assert_int_equal(q[6], 0 | 15 << 4);               /* 0; 16 cut to 15, five bits 31 */
@@ -355,7 +355,7 @@ static void iq4_nl_fits_d_to_the_levels_it_chose(void **state)
         unsigned char b[18];
         double largest = 0, qx = 0, qq = 0;
         check_fill(seed, 32, in);
-        assert_ok(embla_encode(EMBLA_IQ4_NL, in, 32, 0.0f, b));
+        assert_ok(embla_dtype_encode(EMBLA_IQ4_NL, in, 32, 0.0f, b));
         for (size_t j = 0; j < 32; j++)
             if (fabs((double)in[j]) > fabs(largest)) largest = (double)in[j];
         for (size_t j = 0; j < 32; j++) {
@@ -402,7 +402,7 @@ static void iq4_nl_ties_go_to_the_upper_level(void **state)
     (void)state;
     in[0] = -127.0f, in[1] = -4.5f, in[2] = -4.5000005f, in[3] = 7.0f, in[4] = 6.9999995f;
     in[5] = 121.0f, in[16] = -115.5f, in[17] = -115.50001f; /* x / d0 are these themselves */
-    assert_ok(embla_encode(EMBLA_IQ4_NL, in, 32, 0.0f, b));
+    assert_ok(embla_dtype_encode(EMBLA_IQ4_NL, in, 32, 0.0f, b));
     assert_int_equal(b[2], 0 | 1 << 4); /* -115.5 is midway of -127 and -104 */
     assert_int_equal(b[3], 8 | 0 << 4);
     assert_int_equal(b[4], 7 | 8 << 4); /* 0 is nearest to level 8, 1 */
@@ -425,7 +425,7 @@ static void mxfp4_takes_the_nearest_and_of_two_the_smaller(void **state)
             in[0] = ldexpf(4.0f, power), in[1] = x, in[2] = -x;
             in[3] = nextafterf(x, INFINITY), in[4] = -in[3], in[5] = nextafterf(x, 0.0f);
             in[16] = -0.0f, in[17] = -0x1p-149f;
-            assert_ok(embla_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
+            assert_ok(embla_dtype_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
             assert_int_equal(b[0], power + 127);
             assert_int_equal(b[1] & 15, 6);
             assert_int_equal(b[2] & 15, k);
@@ -453,7 +453,7 @@ static void mxfp4_puts_the_largest_between_4_and_8(void **state)
         float in[32] = {0};
         unsigned char b[17];
         in[31] = -cases[k].largest;
-        assert_ok(embla_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
+        assert_ok(embla_dtype_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
         assert_int_equal(b[0], cases[k].e);
         assert_int_equal(b[16] >> 4, cases[k].code ? cases[k].code | 8 : 0);
     }
@@ -473,7 +473,7 @@ static void nvfp4_scales_are_the_nearest_to_a_sixth(void **state)
             float in[64] = {0};
             unsigned char b[36];
             in[40] = -xs[k];
-            assert_ok(embla_encode(EMBLA_NVFP4, in, 64, 0.0f, b));
+            assert_ok(embla_dtype_encode(EMBLA_NVFP4, in, 64, 0.0f, b));
             assert_memory_equal(b, ((unsigned char[]){0, 0, (unsigned char)wanted[k], 0}), 4);
             if (c >= 8) assert_int_equal(b[4 + 16], 15 << 4); /* -6, number 8 of group 2 */
         }
@@ -488,7 +488,7 @@ static void nvfp4_numbers_lie_in_their_groups(void **state)
     for (size_t i = 0; i < 64; i++) in[i] = 0.0f;
     in[0] = 6.0f, in[1] = 2.5f, in[9] = -2.5f, in[15] = 5.0f; /* scale 1; ties to the smaller */
     in[16] = 12.0f, in[31] = -1.0f, in[63] = 0.006f;
-    assert_ok(embla_encode(EMBLA_NVFP4, in, 64, 0.0f, b));
+    assert_ok(embla_dtype_encode(EMBLA_NVFP4, in, 64, 0.0f, b));
     assert_memory_equal(b, "\x38\x40\x00\x01", 4); /* 1, 2, 0, 2^-9 */
     assert_int_equal(b[4], 7);
     assert_int_equal(b[5], 4 | 12 << 4);
@@ -538,11 +538,11 @@ static void f4_e2m1_goes_to_the_nearest_ties_to_even(void **state)
     float scaled[COUNT_OF(in)];
     (void)state;
     assert_int_equal(COUNT_OF(in), COUNT_OF(wanted));
-    assert_ok(embla_encode(EMBLA_F4_E2M1, in, COUNT_OF(in), 0.0f, out));
+    assert_ok(embla_dtype_encode(EMBLA_F4_E2M1, in, COUNT_OF(in), 0.0f, out));
     for (size_t i = 0; i < COUNT_OF(in); i++)
         assert_int_equal(out[i / 2] >> (i % 2 * 4) & 15, wanted[i]);
     for (size_t i = 0; i < COUNT_OF(in); i++) scaled[i] = in[i] * -0.125f;
-    assert_ok(embla_encode(EMBLA_F4_E2M1, scaled, COUNT_OF(in), -0.125f, out));
+    assert_ok(embla_dtype_encode(EMBLA_F4_E2M1, scaled, COUNT_OF(in), -0.125f, out));
     for (size_t i = 0; i < COUNT_OF(in); i++)
         assert_int_equal(out[i / 2] >> (i % 2 * 4) & 15, wanted[i]);
 }
@@ -578,15 +578,15 @@ static void every_f4_e2m1_and_mxfp4_number_comes_back(void **state)
     float x[512], y[32];
     (void)state;
     for (size_t j = 0; j < 256; j++) b[j] = (unsigned char)j;
-    assert_ok(embla_decode(EMBLA_F4_E2M1, b, 512, 0.25f, x));
-    assert_ok(embla_encode(EMBLA_F4_E2M1, x, 512, 0.25f, again));
+    assert_ok(embla_dtype_decode(EMBLA_F4_E2M1, b, 512, 0.25f, x));
+    assert_ok(embla_dtype_encode(EMBLA_F4_E2M1, x, 512, 0.25f, again));
     assert_memory_equal(b, again, 256);
     for (unsigned e = 0; e <= 252; e++) {
         for (size_t j = 0; j < 16; j++) b[1 + j] = (unsigned char)(j | (15 - j) << 4);
         b[0] = (unsigned char)e;
-        assert_ok(embla_decode(EMBLA_MXFP4, b, 32, 0.0f, x));
-        assert_ok(embla_encode(EMBLA_MXFP4, x, 32, 0.0f, again));
-        assert_ok(embla_decode(EMBLA_MXFP4, again, 32, 0.0f, y));
+        assert_ok(embla_dtype_decode(EMBLA_MXFP4, b, 32, 0.0f, x));
+        assert_ok(embla_dtype_encode(EMBLA_MXFP4, x, 32, 0.0f, again));
+        assert_ok(embla_dtype_decode(EMBLA_MXFP4, again, 32, 0.0f, y));
         assert_int_equal(again[0], e);
         assert_memory_equal(x, y, sizeof y);
     }
@@ -623,7 +623,7 @@ static void blocks_of_a_scale_of_0_have_the_codes_of_zero(void **state)
         unsigned char b[2 * MOST_BYTES];
         float in[64];
         for (size_t i = 0; i < 64; i++) in[i] = i % 2 ? 1e-39f : 0.0f; /* a step below 2^-128 */
-        assert_ok(embla_encode(cases[k].dtype, in, 64, 0.0f, b));
+        assert_ok(embla_dtype_encode(cases[k].dtype, in, 64, 0.0f, b));
         assert_ok(embla_dtype_row_bytes(cases[k].dtype, 64, &bytes));
         if (cases[k].dtype == EMBLA_Q5_0) assert_memory_equal(b + 2, "\xff\xff\xff\xff", 4);
         if (cases[k].dtype == EMBLA_Q5_1) assert_memory_equal(b + 4, "\0\0\0\0", 4);
@@ -679,7 +679,7 @@ static void a_block_of_nothing_but_nan_is_nan(void **state)
         for (size_t i = 0; i < 64; i++) assert_true(says_nan ? isnan(out[i]) : out[i] == 0.0f);
     }
     in[0] = INFINITY;
-    assert_ok(embla_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
+    assert_ok(embla_dtype_encode(EMBLA_MXFP4, in, 32, 0.0f, b));
     assert_memory_equal(b, "\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
 }
 

@@ -129,7 +129,7 @@ static void products_round_in_their_order(void **state)
     put_u16(row + 2, 0x0001);                      /* 2^-24 */
     row[4] = 63, row[8] = 3;                       /* group 0 */
     row[16] = 0xff, row[48] = 0xff, row[49] = 0x2; /* codes 31 and 2 */
-    assert_ok(embla_decode(EMBLA_Q5_K, row, SUPER, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q5_K, row, SUPER, 0.0f, out));
     assert_true(out[0] == (float)(63.0 * (1.0 + 0x1p-10) * 31.0 - 3 * 0x1p-24));
     assert_true(out[1] == (float)(63.0 * (1.0 + 0x1p-10) * 2.0 - 3 * 0x1p-24));
     assert_true(out[2] == -3 * 0x1p-24f);
@@ -143,18 +143,18 @@ static void known_superblocks_are_decoded(void **state)
     float out[SUPER];
     (void)state;
     put_u16(row + 108, 0x4000); /* q3_K: d = 2, all scales -32, all bits 0: -4 */
-    assert_ok(embla_decode(EMBLA_Q3_K, row, SUPER, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q3_K, row, SUPER, 0.0f, out));
     assert_true(out[0] == 256.0f && out[255] == 256.0f);
     row[96] = 0x01, row[104] = 0x02; /* scale 0: 1 | 2 << 4 = 33, one above 32 */
     row[0] = 0x01, row[32] = 0x03;   /* number 0: 3 | 4 = 7, less 4 */
-    assert_ok(embla_decode(EMBLA_Q3_K, row, SUPER, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q3_K, row, SUPER, 0.0f, out));
     assert_true(out[0] == 6.0f && out[1] == -8.0f && out[16] == 256.0f);
 
     memset(row, 0, sizeof row);
     put_u16(row + 208, 0x3800); /* q6_K: d = 0.5 */
     row[192] = 0xff, row[207] = 2;
     row[0] = 0x1f, row[128] = 0x31; /* number 0: 15 | 16, number 64: 1 | 48 */
-    assert_ok(embla_decode(EMBLA_Q6_K, row, SUPER, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q6_K, row, SUPER, 0.0f, out));
     assert_true(out[0] == 0.5f && out[1] == 16.0f);
     assert_true(out[64] == 0.0f && out[255] == -32.0f); /* scale 4 is 0 */
 
@@ -162,7 +162,7 @@ static void known_superblocks_are_decoded(void **state)
     put_u16(row, 0x3c00); /* iq4_xs: d = 1, scale of group 7: 15 | 3 << 4 = 63, so 31 */
     put_u16(row + 2, 0xc000);
     row[7] = 0xf0, row[8 + 16 * 7] = 0xf8;
-    assert_ok(embla_decode(EMBLA_IQ4_XS, row, SUPER, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_IQ4_XS, row, SUPER, 0.0f, out));
     assert_true(out[0] == -32.0f * -127.0f);
     assert_true(out[224] == 31.0f && out[240] == 31.0f * 113.0f && out[225] == 31.0f * -127.0f);
 }
@@ -178,9 +178,10 @@ static void superblocks_are_read_not_written(void **state)
         size_t bytes = 0;
         (void)snprintf(sentence, sizeof sentence, "%s is read-only: encoding is not supported",
                        name);
-        assert_status(embla_encode(dtypes[t], in, SUPER, 0.0f, out.bytes), EMBLA_ERR_UNSUPPORTED);
+        assert_status(embla_dtype_encode(dtypes[t], in, SUPER, 0.0f, out.bytes),
+                      EMBLA_ERR_UNSUPPORTED);
         assert_error_has(sentence);
-        assert_status(embla_encode(dtypes[t], in, 0, 0.0f, out.bytes), EMBLA_ERR_UNSUPPORTED);
+        assert_status(embla_dtype_encode(dtypes[t], in, 0, 0.0f, out.bytes), EMBLA_ERR_UNSUPPORTED);
         check_untouched(&out);
         assert_false(embla_dtype_writes(dtypes[t]));
         for (int isa = 0; isa < EMBLA_ISA_COUNT; isa++)
@@ -189,7 +190,7 @@ static void superblocks_are_read_not_written(void **state)
         assert_error_has("dim 160 is not a multiple of 256");
         assert_ok(embla_dtype_row_bytes(dtypes[t], 3 * SUPER, &bytes));
         assert_int_equal(bytes, 3 * bytes_of[t]);
-        assert_status(embla_decode(dtypes[t], in, SUPER, 2.0f, (float *)(void *)out.bytes),
+        assert_status(embla_dtype_decode(dtypes[t], in, SUPER, 2.0f, (float *)(void *)out.bytes),
                       EMBLA_ERR_ARGUMENT);
         assert_error_has("has no scale; scale is");
         check_guard_free(&out);

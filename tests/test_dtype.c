@@ -99,7 +99,7 @@ static void every_code_decodes_to_its_number(void **state)
         const format *f = &formats[k];
         size_t codes = 2 * sign_of(f);
         all_codes(f, bytes);
-        assert_ok(embla_decode(f->dtype, bytes, codes, 0.0f, out));
+        assert_ok(embla_dtype_decode(f->dtype, bytes, codes, 0.0f, out));
         for (uint32_t code = 0; code < codes; code++)
             if (!same_number(number_of(f, code), out[code]))
                 fail_msg("%s %#x: %g, not %g", embla_dtype_name(f->dtype), code, (double)out[code],
@@ -116,8 +116,8 @@ static void every_code_comes_back_from_its_number(void **state)
         const format *f = &formats[k];
         size_t codes = 2 * sign_of(f);
         all_codes(f, bytes);
-        assert_ok(embla_decode(f->dtype, bytes, codes, 0.0f, numbers));
-        assert_ok(embla_encode(f->dtype, numbers, codes, 0.0f, again));
+        assert_ok(embla_dtype_decode(f->dtype, bytes, codes, 0.0f, numbers));
+        assert_ok(embla_dtype_encode(f->dtype, numbers, codes, 0.0f, again));
         for (uint32_t code = 0; code < codes; code++) {
             uint32_t back = code_at(f, again, code);
             bool nan = isnan(number_of(f, code));
@@ -129,7 +129,7 @@ static void every_code_comes_back_from_its_number(void **state)
 
 static void check_encoding(const format *f, const float *numbers, size_t n, unsigned char *space)
 {
-    assert_ok(embla_encode(f->dtype, numbers, n, 0.0f, space));
+    assert_ok(embla_dtype_encode(f->dtype, numbers, n, 0.0f, space));
     for (size_t i = 0; i < n; i++) {
         uint32_t got = code_at(f, space, i), wanted = nearest_code(f, numbers[i]);
         if (isnan(numbers[i])) {
@@ -201,7 +201,7 @@ static void overflow_goes_where_the_header_says(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         unsigned char out[2] = {0, 0};
-        assert_ok(embla_encode(cases[i].dtype, &cases[i].in, 1, 0.0f, out));
+        assert_ok(embla_dtype_encode(cases[i].dtype, &cases[i].in, 1, 0.0f, out));
         assert_int_equal(out[0] | out[1] << 8, cases[i].code);
     }
 }
@@ -216,7 +216,7 @@ static void nan_stays_nan_with_its_sign(void **state)
             const format *f = &formats[k];
             float in = check_float_of(nans[i]);
             unsigned char out[2] = {0, 0};
-            assert_ok(embla_encode(f->dtype, &in, 1, 0.0f, out));
+            assert_ok(embla_dtype_encode(f->dtype, &in, 1, 0.0f, out));
             uint32_t code = code_at(f, out, 0);
             assert_true(isnan(number_of(f, code)));
             assert_int_equal(!(code & sign_of(f)), !(nans[i] >> 31));
@@ -234,13 +234,13 @@ static void a_scale_multiplies_f8_numbers(void **state)
         if (f->bytes != 1) continue;
         all_codes(f, bytes);
         for (size_t s = 0; s < COUNT_OF(scales); s++) {
-            assert_ok(embla_decode(f->dtype, bytes, 256, scales[s], scaled));
+            assert_ok(embla_dtype_decode(f->dtype, bytes, 256, scales[s], scaled));
             for (uint32_t code = 0; code < 256; code++) {
                 float wanted = (float)number_of(f, code) * scales[s];
                 assert_true(same_number((double)wanted, scaled[code]));
                 numbers[code] = (float)code * 0.37f - 20.0f;
             }
-            assert_ok(embla_encode(f->dtype, numbers, 256, scales[s], again));
+            assert_ok(embla_dtype_encode(f->dtype, numbers, 256, scales[s], again));
             for (uint32_t i = 0; i < 256; i++)
                 assert_int_equal(again[i], nearest_code(f, numbers[i] / scales[s]));
         }
@@ -256,9 +256,9 @@ static void f32_is_copied_bit_for_bit(void **state)
     uint64_t seed = 3;
     (void)state;
     for (size_t i = 0; i < 500; i++) in[i] = check_any_float(&seed);
-    assert_ok(embla_encode(EMBLA_F32, in, 500, 0.0f, stored));
+    assert_ok(embla_dtype_encode(EMBLA_F32, in, 500, 0.0f, stored));
     assert_memory_equal(stored, in, sizeof in);
-    assert_ok(embla_decode(EMBLA_F32, stored, 500, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_F32, stored, 500, 0.0f, out));
     assert_memory_equal(out, in, sizeof in);
 }
 
@@ -269,11 +269,11 @@ static void f64_rounds_to_the_nearest_float(void **state)
     float out[COUNT_OF(in)], back[COUNT_OF(in)];
     double wide[COUNT_OF(in)];
     (void)state;
-    assert_ok(embla_decode(EMBLA_F64, in, COUNT_OF(in), 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_F64, in, COUNT_OF(in), 0.0f, out));
     assert_memory_equal(out, wanted, sizeof out);
-    assert_ok(embla_encode(EMBLA_F64, out, COUNT_OF(in), 0.0f, wide));
+    assert_ok(embla_dtype_encode(EMBLA_F64, out, COUNT_OF(in), 0.0f, wide));
     for (size_t i = 0; i < COUNT_OF(in); i++) assert_true(wide[i] == (double)out[i]);
-    assert_ok(embla_decode(EMBLA_F64, wide, COUNT_OF(in), 0.0f, back));
+    assert_ok(embla_dtype_decode(EMBLA_F64, wide, COUNT_OF(in), 0.0f, back));
     assert_memory_equal(back, out, sizeof out);
 }
 
@@ -286,9 +286,9 @@ static void every_i8_is_its_number_times_the_scale(void **state)
     for (int i = 0; i < 256; i++) bytes[i] = (signed char)(i - 128);
     for (size_t s = 0; s < COUNT_OF(scales); s++) {
         float scale = scales[s] == 0.0f ? 1.0f : scales[s];
-        assert_ok(embla_decode(EMBLA_I8, bytes, 256, scales[s], out));
+        assert_ok(embla_dtype_decode(EMBLA_I8, bytes, 256, scales[s], out));
         for (int i = 0; i < 256; i++) assert_true(out[i] == (float)(i - 128) * scale);
-        assert_ok(embla_encode(EMBLA_I8, out, 256, scales[s], again));
+        assert_ok(embla_dtype_encode(EMBLA_I8, out, 256, scales[s], again));
         assert_memory_equal(again, bytes, 256);
     }
 }
@@ -301,7 +301,7 @@ static void i8_rounds_ties_to_even_and_stops_at_its_ends(void **state)
                                   127, 127, -128, -128, 0,  127, -128, 0};
     signed char out[COUNT_OF(in)];
     (void)state;
-    assert_ok(embla_encode(EMBLA_I8, in, COUNT_OF(in), 0.0f, out));
+    assert_ok(embla_dtype_encode(EMBLA_I8, in, COUNT_OF(in), 0.0f, out));
     assert_memory_equal(out, wanted, sizeof out);
 }
 
@@ -330,9 +330,9 @@ static void blocks_decode_as_ggml_lays_them_out(void **state)
     static float out[N];
     (void)state;
     check_fill_bytes(11, sizeof bytes, bytes);
-    assert_ok(embla_decode(EMBLA_Q8_0, bytes, N, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q8_0, bytes, N, 0.0f, out));
     for (size_t i = 0; i < N; i++) assert_true(same_number(q8_0_number(bytes, i), out[i]));
-    assert_ok(embla_decode(EMBLA_Q4_0, bytes, N, 0.0f, out));
+    assert_ok(embla_dtype_decode(EMBLA_Q4_0, bytes, N, 0.0f, out));
     for (size_t i = 0; i < N; i++) assert_true(same_number(q4_0_number(bytes, i), out[i]));
 }
 
@@ -345,8 +345,8 @@ static void q8_0_errs_by_half_a_step_at_most(void **state)
     (void)state;
     check_fill(5, N, in);
     for (size_t i = 0; i < N; i++) in[i] = ldexpf(in[i], (int)(i / 32 % 16) - 6);
-    assert_ok(embla_encode(EMBLA_Q8_0, in, N, 0.0f, bytes));
-    assert_ok(embla_decode(EMBLA_Q8_0, bytes, N, 0.0f, out));
+    assert_ok(embla_dtype_encode(EMBLA_Q8_0, in, N, 0.0f, bytes));
+    assert_ok(embla_dtype_decode(EMBLA_Q8_0, bytes, N, 0.0f, out));
     for (size_t b = 0; b < N; b += 32) {
         double largest = 0;
         for (size_t i = b; i < b + 32; i++) largest = fmax(largest, fabs((double)in[i]));
@@ -363,8 +363,8 @@ static void q4_0_errs_by_half_a_step_or_one_at_the_short_end(void **state)
     static unsigned char bytes[N / 32 * 18];
     (void)state;
     check_fill(6, N, in);
-    assert_ok(embla_encode(EMBLA_Q4_0, in, N, 0.0f, bytes));
-    assert_ok(embla_decode(EMBLA_Q4_0, bytes, N, 0.0f, out));
+    assert_ok(embla_dtype_encode(EMBLA_Q4_0, in, N, 0.0f, bytes));
+    assert_ok(embla_dtype_decode(EMBLA_Q4_0, bytes, N, 0.0f, out));
     for (size_t b = 0; b < N; b += 32) {
         double largest = 0;
         for (size_t i = b; i < b + 32; i++)
@@ -383,7 +383,7 @@ static void blocks_round_as_ggml_does(void **state)
     unsigned char q8[34], q4[18];
     (void)state;
     in[0] = 127.0f, in[1] = 2.5f, in[2] = -2.5f, in[3] = 0.49f, in[31] = -127.0f; /* step 1 */
-    assert_ok(embla_encode(EMBLA_Q8_0, in, 32, 0.0f, q8));
+    assert_ok(embla_dtype_encode(EMBLA_Q8_0, in, 32, 0.0f, q8));
     assert_int_equal(q8[0] | q8[1] << 8, 0x3c00);
     assert_int_equal(q8[2], 127);
     assert_int_equal(q8[3], 3); /* half away from zero */
@@ -393,7 +393,7 @@ static void blocks_round_as_ggml_does(void **state)
 
     memset(in, 0, sizeof in);
     in[0] = -8.0f, in[1] = 7.0f, in[16] = 8.0f, in[17] = -0.5f, in[18] = -1.5f; /* step 1 */
-    assert_ok(embla_encode(EMBLA_Q4_0, in, 32, 0.0f, q4));
+    assert_ok(embla_dtype_encode(EMBLA_Q4_0, in, 32, 0.0f, q4));
     assert_int_equal(q4[0] | q4[1] << 8, 0x3c00);
     assert_int_equal(q4[2], 0 | 15 << 4); /* -8, and 8 cut to 7 */
     assert_int_equal(q4[3], 15 | 8 << 4); /* 7, and -0.5 + 8.5 cut to 8 */
@@ -409,8 +409,8 @@ static void a_block_of_zeros_is_zeros(void **state)
             float in[32], out[32];
             unsigned char bytes[34];
             for (size_t i = 0; i < 32; i++) in[i] = values[k];
-            assert_ok(embla_encode((embla_dtype)d, in, 32, 0.0f, bytes));
-            assert_ok(embla_decode((embla_dtype)d, bytes, 32, 0.0f, out));
+            assert_ok(embla_dtype_encode((embla_dtype)d, in, 32, 0.0f, bytes));
+            assert_ok(embla_dtype_decode((embla_dtype)d, bytes, 32, 0.0f, out));
             for (size_t i = 0; i < 32; i++) assert_true(out[i] == 0.0f);
         }
 }
@@ -426,8 +426,8 @@ static void a_block_that_cannot_be_scaled_is_all_nan(void **state)
                 unsigned char bytes[68];
                 for (size_t i = 0; i < 64; i++) in[i] = 1.0f;
                 in[at] = bad[k];
-                assert_ok(embla_encode((embla_dtype)d, in, 64, 0.0f, bytes));
-                assert_ok(embla_decode((embla_dtype)d, bytes, 64, 0.0f, out));
+                assert_ok(embla_dtype_encode((embla_dtype)d, in, 64, 0.0f, bytes));
+                assert_ok(embla_dtype_decode((embla_dtype)d, bytes, 64, 0.0f, out));
                 for (size_t i = 0; i < 32; i++) assert_true(isnan(out[i]));
                 for (size_t i = 32; i < 64; i++) assert_near(out[i], 1.0, 0.01);
             }
@@ -500,8 +500,8 @@ static void a_row_is_a_whole_number_of_blocks(void **state)
         assert_status(embla_dtype_row_bytes((embla_dtype)d, 33, &bytes), EMBLA_ERR_SHAPE);
         assert_error_has("33");
         assert_error_has("32");
-        assert_status(embla_encode((embla_dtype)d, in, 33, 0.0f, out), EMBLA_ERR_SHAPE);
-        assert_status(embla_decode((embla_dtype)d, out, 31, 0.0f, in), EMBLA_ERR_SHAPE);
+        assert_status(embla_dtype_encode((embla_dtype)d, in, 33, 0.0f, out), EMBLA_ERR_SHAPE);
+        assert_status(embla_dtype_decode((embla_dtype)d, out, 31, 0.0f, in), EMBLA_ERR_SHAPE);
     }
     assert_int_equal(bytes, 42);
 }
@@ -515,10 +515,10 @@ static void a_scale_is_only_for_those_that_take_one(void **state)
         embla_dtype dtype = (embla_dtype)d;
         bool takes = check_scale(dtype) != 0.0f;
         embla_status wanted = takes ? EMBLA_OK : EMBLA_ERR_ARGUMENT;
-        assert_status(embla_decode(dtype, stored, 256, 2.0f, x), wanted);
-        assert_status(embla_encode(dtype, x, 256, 2.0f, stored), wanted);
-        assert_status(embla_decode(dtype, stored, 256, NAN, x), EMBLA_ERR_ARGUMENT);
-        assert_status(embla_encode(dtype, x, 256, INFINITY, stored), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_dtype_decode(dtype, stored, 256, 2.0f, x), wanted);
+        assert_status(embla_dtype_encode(dtype, x, 256, 2.0f, stored), wanted);
+        assert_status(embla_dtype_decode(dtype, stored, 256, NAN, x), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_dtype_encode(dtype, x, 256, INFINITY, stored), EMBLA_ERR_ARGUMENT);
     }
 }
 
@@ -528,12 +528,12 @@ static void null_is_refused_unless_there_is_nothing_to_do(void **state)
     (void)state;
     for (int d = CHECK_FIRST_DTYPE; d < EMBLA_Q8_0; d++) {
         embla_dtype dtype = (embla_dtype)d;
-        assert_status(embla_decode(dtype, NULL, 4, 0.0f, x), EMBLA_ERR_ARGUMENT);
-        assert_status(embla_encode(dtype, x, 4, 0.0f, NULL), EMBLA_ERR_ARGUMENT);
-        assert_ok(embla_decode(dtype, NULL, 0, 0.0f, NULL));
-        assert_ok(embla_encode(dtype, NULL, 0, 0.0f, NULL));
+        assert_status(embla_dtype_decode(dtype, NULL, 4, 0.0f, x), EMBLA_ERR_ARGUMENT);
+        assert_status(embla_dtype_encode(dtype, x, 4, 0.0f, NULL), EMBLA_ERR_ARGUMENT);
+        assert_ok(embla_dtype_decode(dtype, NULL, 0, 0.0f, NULL));
+        assert_ok(embla_dtype_encode(dtype, NULL, 0, 0.0f, NULL));
     }
-    assert_status(embla_decode((embla_dtype)0, x, 4, 0.0f, x), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_dtype_decode((embla_dtype)0, x, 4, 0.0f, x), EMBLA_ERR_ARGUMENT);
 }
 
 /* What a table says of itself can be handed back. */
@@ -543,13 +543,13 @@ static void a_scale_of_1_is_taken_by_all(void **state)
     for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
         embla_table *table = check_zeros((embla_dtype)d, 2, 256);
         float out[256];
-        assert_ok(embla_decode(embla_table_dtype(table), embla_table_row(table, 1), 256,
-                               embla_table_scale(table), out));
+        assert_ok(embla_dtype_decode(embla_table_dtype(table), embla_table_row(table, 1), 256,
+                                     embla_table_scale(table), out));
         embla_table_free(table);
     }
 }
 
-/* Whether a dtype is written is the same for every set, and what embla_encode does. */
+/* Whether a dtype is written is the same for every set, and what embla_dtype_encode does. */
 static void dtypes_that_are_read_are_not_written(void **state)
 {
     static const bool written[] = {false, true, true,  true, true, true,  true,  true,
@@ -562,7 +562,7 @@ static void dtypes_that_are_read_are_not_written(void **state)
         assert_int_equal(embla_dtype_writes((embla_dtype)d), writes);
         if (!embla_dtype_name((embla_dtype)d)) continue;
         check_guarded out = check_guard(2048, 0);
-        assert_status(embla_encode((embla_dtype)d, x, 256, 0.0f, out.bytes),
+        assert_status(embla_dtype_encode((embla_dtype)d, x, 256, 0.0f, out.bytes),
                       writes ? EMBLA_OK : EMBLA_ERR_UNSUPPORTED);
         if (!writes) assert_error_has("is read-only: encoding is not supported");
         if (!writes) check_untouched(&out);

@@ -29,7 +29,7 @@ static void plain_embed(const embla_table *table, const embla_table *positions,
             row[j] = row[j] * scale;
             if (positions) row[j] = row[j] + place[j];
         }
-        assert_ok(embla_encode(out_dtype, row, dim, 0.0f, out + i * bytes));
+        assert_ok(embla_dtype_encode(out_dtype, row, dim, 0.0f, out + i * bytes));
     }
 }
 

@@ -617,7 +617,7 @@ static void bag_write(const bag *b)
         size_t bytes = h->count * (h->dtype ? real_bytes(h->dtype) : 8);
         void *stored = calloc(1, bytes);
         assert_non_null(stored);
-        if (h->dtype) assert_ok(embla_encode(h->dtype, h->values, h->count, 0, stored));
+        if (h->dtype) assert_ok(embla_dtype_encode(h->dtype, h->values, h->count, 0, stored));
         toy_put(&file, stored, bytes);
         free(stored);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Row numbers in, rows out: in every dtype, to every output dtype, for ids inside and
  * outside the table, wherever output begins and however far apart its rows are.
- * What a row should be is had by embla_decode and embla_encode, which test_dtype.c checks.
- * CTest runs the tests of large results three times: written as the CPU likes it, and in
+ * What a row should be is had by embla_dtype_decode and embla_dtype_encode, which test_dtype.c
+ * checks. CTest runs the tests of large results three times: written as the CPU likes it, and in
  * both ways there are (EMBLA_WRITE).
  */
 #include "check.h"
@@ -36,7 +36,7 @@ static void wanted_row(const embla_table *table, int64_t row, embla_dtype out_dt
         memcpy(out, embla_table_row(table, row), embla_table_row_bytes(table));
     } else {
         check_row(table, row, numbers);
-        assert_ok(embla_encode(out_dtype, numbers, embla_table_dim(table), 0.0f, out));
+        assert_ok(embla_dtype_encode(out_dtype, numbers, embla_table_dim(table), 0.0f, out));
     }
 }
 

@@ -639,7 +639,8 @@ static void small_tables_have_a_master(void **state)
                 assert_string_equal(master.name, "master");
                 assert_memory_equal(master.values, embla_table_row(wide, 0), sizeof g);
                 for (int64_t r = 0; r < ROWS; r++) {
-                    assert_ok(embla_encode(dtypes[d], master.values + r * DIM, DIM, 0, bytes));
+                    assert_ok(
+                        embla_dtype_encode(dtypes[d], master.values + r * DIM, DIM, 0, bytes));
                     assert_memory_equal(bytes, embla_table_row(small, r), sizeof bytes);
                 }
             }

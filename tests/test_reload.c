@@ -209,7 +209,7 @@ static void versions_of_another_shape_are_refused(void **state)
     refuse((embla_store *)(uintptr_t)v->store, v->tickets, EMBLA_ERR_ARGUMENT, "already version 1");
     assert_status(embla_swap_new(store, v->tickets, &swap), EMBLA_ERR_ARGUMENT);
     embla_swap_release(o.swap, v);
-    refuse(NULL, NULL, EMBLA_ERR_ARGUMENT, "the store is NULL");
+    refuse(NULL, NULL, EMBLA_ERR_ARGUMENT, "store is NULL");
     assert_status(embla_swap_replace(NULL, store, NULL), EMBLA_ERR_ARGUMENT);
     assert_status(embla_swap_new(NULL, NULL, &swap), EMBLA_ERR_ARGUMENT);
     assert_status(embla_swap_new(store, tickets, NULL), EMBLA_ERR_ARGUMENT);

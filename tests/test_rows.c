@@ -192,7 +192,7 @@ static void oracle_vector(const table *t, const question *q, size_t token, size_
     if (o->out_dtype == 0 || o->out_dtype == EMBLA_F32)
         memcpy(out, x, n * sizeof *x);
     else
-        assert_ok(embla_encode(o->out_dtype, x, n, 0.0f, out));
+        assert_ok(embla_dtype_encode(o->out_dtype, x, n, 0.0f, out));
     free(x);
 }
 
@@ -556,7 +556,7 @@ static void rows_outside_the_table_are_refused(void **state)
         }
     check_untouched(&out);
     assert_status(embla_store_lookup(NULL, rows, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
-    assert_error_has("the store is NULL");
+    assert_error_has("store is NULL");
     assert_status(embla_store_lookup(store, NULL, 1, NULL, out.bytes), EMBLA_ERR_ARGUMENT);
     assert_error_has("the list of row numbers or tokens is NULL");
     assert_status(embla_store_lookup(store, rows, 1, NULL, NULL), EMBLA_ERR_ARGUMENT);

@@ -213,7 +213,7 @@ static void written_rows_are_encoded_where_they_belong(void **state)
         memcpy(before, embla_table_row(table, 1), bytes);
         assert_ok(embla_table_write(table, 2, 3, values));
         for (int64_t i = 0; i < 3; i++) {
-            assert_ok(embla_encode(dtype, values + 64 * i, 64, scale, wanted));
+            assert_ok(embla_dtype_encode(dtype, values + 64 * i, 64, scale, wanted));
             assert_memory_equal(embla_table_row(table, 2 + i), wanted, bytes);
         }
         assert_memory_equal(embla_table_row(table, 1), before, bytes);
@@ -317,7 +317,7 @@ static void check_giant_row(const embla_table *table, int64_t row, const float *
     assert_memory_equal(embla_table_row(table, row), wanted, sizeof out);
     embla_embed_options half = {.out_dtype = EMBLA_F16}; /* decoded, not copied */
     assert_ok(embla_embed(table, &token, 1, 1, &half, narrow));
-    assert_ok(embla_encode(EMBLA_F16, wanted, dim, 0.0f, wanted_narrow));
+    assert_ok(embla_dtype_encode(EMBLA_F16, wanted, dim, 0.0f, wanted_narrow));
     assert_memory_equal(narrow, wanted_narrow, sizeof narrow);
     embla_embed_options at = {.position_table = table, .first_position = row}; /* twice itself */
     assert_ok(embla_embed(table, &token, 1, 1, &at, out));

@@ -449,6 +449,37 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
     }
 }
 
+static void a_training_that_diverges_is_an_error(void **state)
+{
+    (void)state;
+    trained t = start(&variants[0], 1);
+    embla_train_report r = {0};
+    assert_ok(embla_train_check(t.train));
+    assert_ok(embla_train_step(t.train, NULL));
+    assert_ok(embla_train_check(t.train));
+    float *first = embla_gpt_weight(t.gpt, embla_gpt_head_slot(t.gpt)), kept = *first;
+    *first = NAN;
+    assert_status(embla_train_check(t.train), EMBLA_ERR_RANGE);
+    assert_error_has("the training has diverged: row 0 of '");
+    assert_ok(embla_train_step(t.train, NULL));
+    *first = kept;
+    assert_ok(embla_train_check(t.train)); /* one step of two */
+    *first = INFINITY;
+    for (int i = 1; i < 99; i++) assert_ok(embla_train_step(t.train, NULL));
+    *first = kept;
+    assert_status(embla_train_check(t.train), EMBLA_ERR_RANGE);
+    assert_error_has("the gradients of the last 99 of 100 steps are not finite");
+    *first = INFINITY;
+    assert_status(embla_train_step(t.train, &r), EMBLA_ERR_RANGE);
+    assert_error_has("the gradients of the last 100 steps are not finite");
+    assert_int_equal(r.step, 100);
+    assert_int_equal(embla_train_steps(t.train), 101);
+    *first = kept;
+    assert_ok(embla_train_step(t.train, NULL));
+    assert_ok(embla_train_check(t.train)); /* it learns again */
+    stop(&t);
+}
+
 /* ---- validation ---- */
 
 static void validation_is_the_mean_over_counted_targets(void **state)
@@ -694,6 +725,7 @@ int main(void)
         cmocka_unit_test(the_loss_falls),
         cmocka_unit_test(steps_past_the_last_go_on_at_its_rate),
         cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
+        cmocka_unit_test(a_training_that_diverges_is_an_error),
         cmocka_unit_test(validation_is_the_mean_over_counted_targets),
         cmocka_unit_test(a_corpus_that_keeps_nothing_has_no_validation),
         cmocka_unit_test(what_0_stands_for_is_filled_in),

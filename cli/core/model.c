@@ -28,7 +28,7 @@ const char *cli_writable_dtype(size_t n)
     for (int d = 1; embla_dtype_name((embla_dtype)d); d++) {
         embla_dtype dtype = (embla_dtype)d;
         if (dtype == EMBLA_I8 || dtype == EMBLA_F4_E2M1) continue;
-        if (embla_encode(dtype, zeros, 256, 0, out) != EMBLA_OK) continue;
+        if (embla_dtype_encode(dtype, zeros, 256, 0, out) != EMBLA_OK) continue;
         if (n-- == 0) return embla_dtype_name(dtype);
     }
     return NULL;

@@ -28,7 +28,6 @@
 enum {
     SPOKEN_EVERY = 60,     /* maximum seconds between reports */
     SAVED_EVERY = 300,     /* seconds between checkpoints without --save-every */
-    LEFT_OUT_MOST = 100,   /* maximum number of consecutive steps without a finite gradient */
     VALIDATION_SHARE = 10, /* one validation batch for so many steps.. */
     VALIDATION_LEAST = 4,
     LAST_SHARE = 2, /* ..and the same for the final validation */
@@ -201,7 +200,6 @@ static int after_step(cli_training *t)
     t->seconds = now - t->begun - t->pauses;
     t->tokens += last->tokens;
     t->left_out += last->skipped;
-    t->left_out_now = last->skipped ? t->left_out_now + 1 : 0;
     record_loss(t, last->loss);
     t->validated = t->paused = false;
     if (validation_due(t)) code = validate(t);
@@ -242,10 +240,6 @@ static int run_steps(cli_training *t)
             code = cli_failed("%s", embla_error());
         else
             code = after_step(t);
-        if (code == CLI_DONE && t->left_out_now >= LEFT_OUT_MOST)
-            code = cli_failed("the gradients of %d consecutive steps are not finite, so nothing is "
-                              "learned; try a lower --rate or --clip",
-                              LEFT_OUT_MOST);
     }
     if (!t->watched) return code;
     if (code == CLI_DONE) code = cli_view_draw(t, cli_progress_now(), true);
@@ -272,29 +266,11 @@ static int prepare(cli_training *t)
     return code;
 }
 
-static bool weights_are_finite(const cli_training *t)
-{
-    embla_gpt_tensor tensor;
-    for (size_t n = 0; embla_gpt_tensor_at(t->gpt, n, &tensor) == EMBLA_OK; n++)
-        for (size_t i = 0; i < (size_t)tensor.rows * tensor.dim; i++)
-            if (!isfinite(tensor.values[i])) return false;
-    return true;
-}
-
 /* A training that has diverged is kept, but it is not a success. */
 static int check_weights(const cli_training *t)
 {
-    char count[CLI_CELL];
-    if (!weights_are_finite(t))
-        return cli_failed("the training has diverged: the weights in %.200s are not finite; train "
-                          "again with a lower --rate",
-                          t->folder);
-    if (2 * t->left_out_now > embla_train_steps(t->train) - t->first)
-        return cli_failed("the training has diverged: the gradients of the last %s are not "
-                          "finite, so the model in %.200s has learned nothing since; train again "
-                          "with a lower --rate",
-                          cli_plural(t->left_out_now, "step", count), t->folder);
-    return CLI_DONE;
+    if (embla_train_check(t->train) == EMBLA_OK) return CLI_DONE;
+    return cli_failed("%.200s: %s", t->folder, embla_error());
 }
 
 static int finish(cli_training *t, int64_t begun_at)

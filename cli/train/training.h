@@ -83,7 +83,6 @@ typedef struct {
     bool paused;      /* validation, drawing or saving took time after the last step */
     int64_t first;    /* first step of this run */
     int64_t tokens, left_out;
-    int64_t left_out_now;                         /* consecutive */
     double seconds;                               /* step time of this run.. */
     double before;                                /* ..and of earlier runs */
     double begun, pauses;                         /* start of this run; its time without steps */

@@ -87,6 +87,8 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     ``train(out=folder, resume=True)`` continues it, with the same bits as if it had not been
     interrupted. ``embla train --resume`` does, too.
 
+    A training that has diverged (NaN, infinities) is kept, and raises :class:`RangeError`.
+
     The arguments from dim on are those of a new training. None means the value of the
     preset. unit is "characters", "bytes", "words" or "tokens".
     """
@@ -155,6 +157,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
         raise
     finally:
         run.save(folder, note=note, keep=keep)
+    run.check()
     return Run(folder, run.steps, losses, validated)
 
 

@@ -382,7 +382,7 @@ static PyObject *number_at(const array *a, const char *at)
         memcpy(&integer, at, sizeof integer);
         return PyLong_FromLongLong(integer);
     default: { /* f32, f16 and bf16 */
-        embla_status status = embla_decode((embla_dtype)a->dtype, at, 1, 0, &real);
+        embla_status status = embla_dtype_decode((embla_dtype)a->dtype, at, 1, 0, &real);
         return status == EMBLA_OK ? PyFloat_FromDouble((double)real) : bind_fail(status);
     }
     }

@@ -63,7 +63,7 @@ static int64_t load_integer(const char *at, Py_ssize_t item, char kind)
     }
 }
 
-/* A half as a float: embla_decode knows all of them. */
+/* A half as a float: embla_dtype_decode knows all of them. */
 static float load_float(const char *at, char format)
 {
     float single = 0;
@@ -75,7 +75,7 @@ static float load_float(const char *at, char format)
         single = (float)both;
     } else {
         embla_status status =
-            embla_decode(format == 'e' ? EMBLA_F16 : EMBLA_BF16, at, 1, 0, &single);
+            embla_dtype_decode(format == 'e' ? EMBLA_F16 : EMBLA_BF16, at, 1, 0, &single);
         (void)status; /* one number of a known dtype */
     }
     return single;

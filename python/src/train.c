@@ -332,6 +332,16 @@ static PyObject *train_save(PyObject *self, BIND_ARGS)
     return good && status == EMBLA_OK ? Py_NewRef(Py_None) : NULL;
 }
 
+static PyObject *train_check(PyObject *self, PyObject *unused)
+{
+    embla_status status;
+    (void)unused;
+    if (!bind_enter(self, true)) return NULL;
+    BIND_RUN(true, status = embla_train_check(((bind_object *)self)->handle));
+    bind_leave(self, true);
+    return status == EMBLA_OK ? Py_NewRef(Py_None) : bind_fail(status);
+}
+
 static PyObject *train_steps(PyObject *self, void *unused)
 {
     (void)unused;
@@ -386,6 +396,8 @@ static PyMethodDef methods[] = {
     BIND_METHOD("save", train_save,
                 "save(folder, *, note='', keep=2)\n--\n\n"
                 "Saves the model, and a checkpoint to continue from."),
+    {"check", train_check, METH_NOARGS,
+     "check()\n--\n\nRaises RangeError if the training has diverged."},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef getters[] = {
     {"steps", train_steps, NULL, "The number of steps made.", NULL},

@@ -225,6 +225,12 @@ def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
     assert np.array_equal(a.table[0], a.tensors()["wte"][0])
     early = embla.train(text, tmp_path / "c", progress=lambda r: False, **named)
     assert early.steps == 1
+    with pytest.raises(embla.RangeError, match="the training has diverged"):
+        embla.train(text, tmp_path / "high", **{**named, "rate": 1e20})
+    with pytest.raises(embla.RangeError, match="rows are NaN or infinite, so nothing is written"):
+        embla.words(os.path.join(os.path.dirname(embla.__file__), "demo", "village.txt"),
+                    tmp_path / "high.safetensors", rate=10, epochs=3)
+    assert not os.path.exists(tmp_path / "high.safetensors")
     with pytest.raises(embla.ArgumentError, match="already contains a training"):
         embla.train(text, tmp_path / "a", **named)
     with pytest.raises(embla.ArgumentError, match="resume keeps the settings"):

@@ -497,7 +497,7 @@ embla_status embla_sharded_loss(embla_sharded *sharded, const embla_sharded_loss
                                 float *table, embla_loss_report *report)
 {
     embla_sharded *s = sharded;
-    if (!s) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_sharded_loss: the table is NULL");
+    EMBLA_NEED_OF("embla_sharded_loss", "table", s);
     EMBLA_TRY(embla_sharded_idle(s));
     static const embla_sharded_loss_options defaults;
     call c = {.s = s, .d = s->options.dim, .c = s->buckets * s->bucket_rows, .table = table};

@@ -168,9 +168,8 @@ static embla_status check(const embla_plan_sizes *s, const embla_simulation_opti
                           const int64_t *ranks, size_t count, const embla_simulation *out)
 {
     size_t most = from->max_rows > 0 ? from->max_rows : MOST_USUAL;
-    if (!ranks || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_plan_simulate: %s is NULL",
-                          ranks ? "out" : "the list of ranks");
+    EMBLA_NEED_OF("embla_plan_simulate", "ranks", ranks);
+    EMBLA_NEED_OF("embla_plan_simulate", "out", out);
     if (count < 1 || count > CASES_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "there are %zu numbers of ranks to simulate; there must be from 1 to %d",

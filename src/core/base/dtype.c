@@ -79,7 +79,7 @@ embla_status embla_dtype_row_bytes(embla_dtype dtype, size_t dim, size_t *out)
     const embla_dtype_info *info;
     uint64_t bytes;
     EMBLA_TRY(embla_dtype_check(dtype, &info));
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_dtype_row_bytes: out is NULL");
+    EMBLA_NEED(out);
     if ((dim & (info->block - 1)) != 0)
         return embla_fail(EMBLA_ERR_SHAPE, "dim %zu is not a multiple of %zu, the block size of %s",
                           dim, info->block, info->name);
@@ -141,7 +141,8 @@ static embla_status check_coding(embla_dtype dtype, const void *in, size_t dim, 
     return EMBLA_OK;
 }
 
-embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float scale, float *out)
+embla_status embla_dtype_decode(embla_dtype dtype, const void *in, size_t dim, float scale,
+                                float *out)
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
     if (dim == 0) return EMBLA_OK;
@@ -149,7 +150,8 @@ embla_status embla_decode(embla_dtype dtype, const void *in, size_t dim, float s
     return EMBLA_OK;
 }
 
-embla_status embla_encode(embla_dtype dtype, const float *in, size_t dim, float scale, void *out)
+embla_status embla_dtype_encode(embla_dtype dtype, const float *in, size_t dim, float scale,
+                                void *out)
 {
     EMBLA_TRY(check_coding(dtype, in, dim, &scale, out));
     EMBLA_TRY(embla_dtype_check_writes(dtype));

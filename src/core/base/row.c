@@ -235,7 +235,7 @@ embla_status embla_row_part_of(const embla_row *row, size_t first, size_t n, emb
 embla_status embla_row_bytes(const embla_row_format *format, size_t *out)
 {
     embla_row row;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_row_bytes: out is NULL");
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_row_of(format, &row));
     *out = row.bytes;
     return EMBLA_OK;

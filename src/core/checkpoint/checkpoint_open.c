@@ -422,9 +422,8 @@ embla_status embla_checkpoint_open(const char *path, const embla_open_options *o
     EMBLA_TRY(embla_options_check(options));
     const embla_open_options defaults = {0};
     embla_checkpoint *cp = NULL;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_open: %s is NULL",
-                          path ? "out" : "the path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     if (!options) options = &defaults;
     EMBLA_TRY(embla_checkpoint_begin(&cp));
     cp->copy = options->copy;

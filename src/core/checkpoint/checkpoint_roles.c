@@ -90,9 +90,8 @@ embla_status embla_checkpoint_role(const embla_checkpoint *cp, embla_role role, 
                                    const char **why)
 {
     const embla_entry *entry = NULL;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_role: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_checkpoint_role", "checkpoint", cp);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_checkpoint_entry(cp, role, &entry, why));
     *out = cp->tensors[(size_t)(entry - cp->entries)];
     return EMBLA_OK;

@@ -243,9 +243,8 @@ embla_status embla_checkpoint_facts(const embla_checkpoint *cp, embla_facts *out
     const embla_entry *table = NULL;
     int64_t rows = 0;
     size_t dim = 0;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_facts: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_checkpoint_facts", "checkpoint", cp);
+    EMBLA_NEED(out);
     facts.architecture = find_architecture(cp, &facts.architecture_why);
     EMBLA_TRY(find_first_position(cp, &facts));
     if (embla_checkpoint_entry(cp, EMBLA_ROLE_TOKENS, &table, NULL) == EMBLA_OK &&

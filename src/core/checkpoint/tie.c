@@ -25,8 +25,8 @@ const char *embla_tie_name(embla_tie_kind kind)
 static embla_status measure_difference(embla_dtype a_type, const void *a, embla_dtype b_type,
                                        const void *b, size_t count, float *space, double *most)
 {
-    EMBLA_TRY(embla_decode(a_type, a, count, 0, space));
-    EMBLA_TRY(embla_decode(b_type, b, count, 0, space + count));
+    EMBLA_TRY(embla_dtype_decode(a_type, a, count, 0, space));
+    EMBLA_TRY(embla_dtype_decode(b_type, b, count, 0, space + count));
     for (size_t i = 0; i < count; i++) {
         double gap = fabs((double)space[i] - (double)space[count + i]);
         if (isnan(gap)) gap = isnan(space[i]) && isnan(space[count + i]) ? 0 : INFINITY;
@@ -162,9 +162,8 @@ embla_status embla_checkpoint_tie(const embla_checkpoint *cp, int64_t sample, em
 {
     embla_tie tie = {0};
     size_t tables, heads;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_tie: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_checkpoint_tie", "checkpoint", cp);
+    EMBLA_NEED(out);
     const embla_entry *table = embla_checkpoint_only(cp, EMBLA_ROLE_TOKENS, &tables);
     const embla_entry *head = embla_checkpoint_only(cp, EMBLA_ROLE_HEAD, &heads);
     bool gguf = strcmp(cp->format->name, "gguf") == 0;

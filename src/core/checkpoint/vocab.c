@@ -258,9 +258,8 @@ embla_vocab_hint embla_vocab_hint_of(const char *name)
 embla_status embla_vocab_open_file(const char *path, embla_vocab **out)
 {
     embla_map *map = NULL;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open_file: %s is NULL",
-                          out ? "path" : "out");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
     embla_status status = embla_map_check_text(map);
     if (status == EMBLA_OK) status = embla_vocab_read(map, path, embla_vocab_hint_of(path), out);

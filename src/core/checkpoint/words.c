@@ -72,9 +72,8 @@ embla_status embla_vocab_open(const embla_checkpoint *cp, embla_vocab **out)
                                         "tokenizer.bin",    "tokenizer.model", "spiece.model",
                                         "../tokenizer.json"};
     char own[512];
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_vocab_open: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_vocab_open", "checkpoint", cp);
+    EMBLA_NEED(out);
     const embla_directory *first = &cp->shards[0].directory;
     if (first->label_count > 0)
         return embla_vocab_of_names(first->labels, first->label_count, "the file itself", out);

@@ -126,7 +126,7 @@ embla_status embla_batch_describe(const embla_batch *batch, embla_batch_info *ou
 
 embla_status embla_batch_verify(embla_batch *batch, size_t every)
 {
-    if (!batch) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_verify: the batch is NULL");
+    EMBLA_NEED(batch);
     if (every > 0 && !batch->source.kind->reread)
         return embla_fail(
             EMBLA_ERR_UNSUPPORTED,
@@ -220,7 +220,7 @@ embla_status embla_batch_lookup(embla_batch *batch, const int64_t *rows, size_t 
 {
     EMBLA_TRY(embla_options_check(options));
     int64_t verified = 0;
-    if (!batch) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_lookup: the batch is NULL");
+    EMBLA_NEED(batch);
     if (count > batch->most)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is %zu; the batch has room for only %zu rows",
                           count, batch->most);

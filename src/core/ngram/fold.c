@@ -65,9 +65,8 @@ static embla_status finish(embla_fold *fold, const char *name, embla_status stat
 embla_status embla_fold_new(const int32_t *folded, size_t tokens, embla_fold **out)
 {
     embla_fold *fold = NULL;
-    if (!out || !folded)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_new: %s is NULL",
-                          out ? "the list" : "out");
+    EMBLA_NEED(out);
+    EMBLA_NEED(folded);
     EMBLA_TRY(embla_fold_room(tokens, &fold));
     memcpy(fold->values, folded, tokens * sizeof *folded);
     return finish(fold, "a fold", EMBLA_OK, out);
@@ -98,9 +97,8 @@ static embla_status read_npy(const embla_checkpoint *file, const char *path, emb
 embla_status embla_fold_open(const char *path, embla_fold **out)
 {
     embla_checkpoint *file = NULL;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_open: %s is NULL",
-                          path ? "out" : "the path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_checkpoint_open(path, NULL, &file));
     embla_status status = read_npy(file, path, out);
     embla_checkpoint_free(file);
@@ -133,9 +131,8 @@ void embla_fold_checksum(const embla_fold *fold, char out[33])
 embla_status embla_fold_require(const embla_fold *fold, const char *checksum)
 {
     char found[33];
-    if (!fold || !checksum)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_fold_require: %s is NULL",
-                          fold ? "the checksum" : "the fold");
+    EMBLA_NEED(fold);
+    EMBLA_NEED(checksum);
     if (strlen(checksum) != 32 || strspn(checksum, "0123456789abcdefABCDEF") != 32)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "'%.64s' is not the checksum of a fold; it has 32 hexadecimal digits",

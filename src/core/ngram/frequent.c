@@ -259,9 +259,8 @@ embla_status embla_frequent_new(const embla_frequent_options *options, embla_fre
     counter c = {.o = options};
     embla_frequent *made = NULL;
     EMBLA_TRY(embla_options_check(options));
-    if (!options || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_frequent_new: %s is NULL",
-                          options ? "out" : "options");
+    EMBLA_NEED(options);
+    EMBLA_NEED(out);
     if (!options->trace && (!options->ngram || (options->length > 0 && !options->tokens)))
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "embla_frequent_new: %s is NULL for a text of %zu tokens",

@@ -94,7 +94,7 @@ static embla_status check(const job *j, const embla_ngram_options *options)
 {
     uint64_t count, numbers;
     size_t bytes;
-    if (!j->ngram) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_rows: the hasher is NULL");
+    EMBLA_NEED_OF("embla_ngram_rows", "ngram", j->ngram);
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
     if (!embla_mul_ok(j->batch, j->length, &count) ||
         !embla_mul_ok(count, j->ngram->rows_per_token * sizeof(int64_t), &numbers) ||

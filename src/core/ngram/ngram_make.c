@@ -487,9 +487,8 @@ embla_status embla_ngram_new(const embla_ngram_parameters *parameters, embla_ngr
     EMBLA_TRY(embla_options_check(parameters));
     embla_ngram *g = NULL;
     size_t table = 0;
-    if (!parameters || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_new: %s is NULL",
-                          parameters ? "out" : "parameters");
+    EMBLA_NEED(parameters);
+    EMBLA_NEED(out);
     EMBLA_TRY(check_counts(parameters));
     EMBLA_TRY(check_special(parameters));
     EMBLA_TRY(check_constants(parameters));

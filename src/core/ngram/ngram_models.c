@@ -127,9 +127,8 @@ embla_status embla_ngram_new_model(const char *name, int32_t layer, const embla_
 {
     size_t n = 0, table = 0;
     embla_ngram *made = NULL;
-    if (!name || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_new_model: %s is NULL",
-                          name ? "out" : "the name");
+    EMBLA_NEED(name);
+    EMBLA_NEED(out);
     while (n < MODELS && strcmp(models[n].name, name) != 0) n++;
     if (n == MODELS) return fail_unknown_model(name);
     const model *m = &models[n];

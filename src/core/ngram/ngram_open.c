@@ -479,9 +479,8 @@ embla_status embla_ngram_open(const embla_checkpoint *checkpoint, int32_t layer,
                               const embla_fold *fold, embla_ngram **out)
 {
     embla_keys r = {.cp = checkpoint};
-    if (!checkpoint || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ngram_open: %s is NULL",
-                          checkpoint ? "out" : "the checkpoint");
+    EMBLA_NEED(checkpoint);
+    EMBLA_NEED(out);
     bool gguf = strcmp(embla_checkpoint_format(checkpoint), "gguf") == 0;
     embla_status status = embla_pack_text(checkpoint) ? open_pack(&r, layer, fold)
                           : gguf                      ? open_gguf(&r, layer, fold)

@@ -470,9 +470,8 @@ embla_status embla_store_open(const embla_checkpoint *cp, const char *name, int3
 {
     search s = {.cp = cp};
     embla_store *store = NULL;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_open: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_store_open", "checkpoint", cp);
+    EMBLA_NEED(out);
     if (layer < -1)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "layer is %d; it must be -1 (the first layer with a table) or greater",

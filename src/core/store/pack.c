@@ -479,9 +479,8 @@ embla_status embla_pack_write(const embla_store *source, const char *path,
 {
     static const embla_pack_options none;
     embla_pack_report report = {0};
-    if (!source || !path)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_pack_write: %s is NULL",
-                          source ? "the path" : "the store");
+    EMBLA_NEED_OF("embla_pack_write", "store", source);
+    EMBLA_NEED(path);
     EMBLA_TRY(embla_options_check(options));
     EMBLA_TRY(embla_pack_check_source(source));
     writer w = {.source = source, .options = options ? options : &none};

@@ -277,9 +277,8 @@ embla_status embla_pack_verify(const embla_checkpoint *pack, const embla_store *
                                const embla_pack_options *options, embla_pack_report *out)
 {
     static const embla_pack_options none;
-    if (!pack || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_pack_verify: %s is NULL",
-                          pack ? "out" : "the pack");
+    EMBLA_NEED(pack);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_options_check(options));
     if (!embla_pack_text(pack))
         return embla_fail(EMBLA_ERR_FORMAT, "%.200s is no pack: its %zu tensors have no manifest",

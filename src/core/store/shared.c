@@ -306,7 +306,7 @@ static embla_status unlink_copy(const embla_copy *c, const embla_map *map)
 embla_status embla_store_unshare(const embla_store *store)
 {
     embla_copy c;
-    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "store is NULL");
+    EMBLA_NEED(store);
     if (store->placement != &embla_placement_shared)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the store has placement '%s', so it has no shared copy",

@@ -229,11 +229,9 @@ embla_status embla_store_open_extents(const embla_row_format *format, const embl
 {
     embla_store *store = NULL;
     embla_status status = EMBLA_OK;
-    if (!format || !extents || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_open_extents: %s is NULL",
-                          !format    ? "the format"
-                          : !extents ? "the list of extents"
-                                     : "out");
+    EMBLA_NEED(format);
+    EMBLA_NEED(extents);
+    EMBLA_NEED(out);
     if (count == 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "count is 0; a store needs at least one extent");
     EMBLA_TRY(embla_store_begin(format, options, &store));
@@ -255,11 +253,9 @@ embla_status embla_store_view(const embla_row_format *format, int64_t rows, cons
     size_t needed = 0, all;
     uint64_t bytes;
     embla_row row;
-    if (!format || !data || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_view: %s is NULL",
-                          !format ? "the format"
-                          : !data ? "data"
-                                  : "out");
+    EMBLA_NEED(format);
+    EMBLA_NEED(data);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_row_of(format, &row));
     if (stride == 0) stride = row.bytes;
     if (rows < 1 || rows > EMBLA_ROWS_MOST)
@@ -335,7 +331,7 @@ embla_status embla_store_describe(const embla_store *store, embla_store_info *ou
 embla_status embla_store_warm(const embla_store *store, const embla_store_options *options)
 {
     EMBLA_TRY(embla_options_check(options));
-    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_warm: the store is NULL");
+    EMBLA_NEED(store);
     if (options) EMBLA_TRY(embla_threads_check(options->threads));
     const embla_store_options none = {0};
     if (!store->placement->warm) return EMBLA_OK;

@@ -22,7 +22,7 @@ embla_status embla_store_lookup(const embla_store *store, const int64_t *rows, s
                                 const embla_store_lookup_options *options, void *out)
 {
     EMBLA_TRY(embla_options_check(options));
-    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_lookup: the store is NULL");
+    EMBLA_NEED(store);
     const embla_row_source source = embla_store_source(store);
     embla_lookup_call call = embla_batch_call(&source, rows, count, options, out);
     return embla_lookup_perform(&call);
@@ -30,9 +30,8 @@ embla_status embla_store_lookup(const embla_store *store, const int64_t *rows, s
 
 embla_status embla_batch_new(const embla_store *store, size_t most, embla_batch **out)
 {
-    if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_batch_new: %s is NULL",
-                          store ? "out" : "the store");
+    EMBLA_NEED(store);
+    EMBLA_NEED(out);
     const embla_row_source source = embla_store_source(store);
     return embla_batch_over(&source, most, out);
 }

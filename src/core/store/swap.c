@@ -59,9 +59,8 @@ embla_status embla_swap_new(embla_store *store, embla_tickets *tickets, embla_sw
 {
     version *v = NULL;
     void *memory = NULL;
-    if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_swap_new: %s is NULL",
-                          store ? "out" : "the store");
+    EMBLA_NEED(store);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_mem_new(sizeof(embla_swap), "a table that is replaced", &memory));
     embla_status status = new_version(store, tickets, &v);
     if (status != EMBLA_OK) {
@@ -126,9 +125,8 @@ static embla_status check_same_shape(const embla_store *old, const embla_store *
 embla_status embla_swap_replace(embla_swap *swap, embla_store *store, embla_tickets *tickets)
 {
     version *v = NULL;
-    if (!swap || !store)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_swap_replace: %s is NULL",
-                          swap ? "the store" : "the swap");
+    EMBLA_NEED(swap);
+    EMBLA_NEED(store);
     const embla_swap_version *now = embla_swap_acquire(swap);
     embla_status status = check_same_shape(now->store, store);
     if (now->store == store)

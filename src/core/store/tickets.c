@@ -101,9 +101,8 @@ embla_status embla_tickets_new(const embla_store *store, const embla_tickets_opt
     static const embla_tickets_options none;
     const embla_tickets_options *o = options ? options : &none;
     embla_tickets *t = NULL;
-    if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_new: %s is NULL",
-                          store ? "out" : "the store");
+    EMBLA_NEED(store);
+    EMBLA_NEED(out);
     EMBLA_TRY(check_options(store, o));
     EMBLA_TRY(allocate(store, o, &t));
     embla_status status = o->event ? embla_io_event(&t->event) : EMBLA_OK;
@@ -404,19 +403,16 @@ static embla_status submit(embla_tickets *t, const embla_ticket_request *q, bool
 embla_status embla_ticket_submit(embla_tickets *t, const embla_ticket_request *request,
                                  embla_ticket *out)
 {
-    if (!t || !request || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_submit: %s is NULL",
-                          !t         ? "tickets"
-                          : !request ? "the request"
-                                     : "out");
+    EMBLA_NEED_OF("embla_ticket_submit", "tickets", t);
+    EMBLA_NEED(request);
+    EMBLA_NEED(out);
     return submit(t, request, false, out);
 }
 
 embla_status embla_tickets_prefetch(embla_tickets *t, const embla_ticket_request *request)
 {
-    if (!t || !request)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tickets_prefetch: %s is NULL",
-                          t ? "the request" : "tickets");
+    EMBLA_NEED_OF("embla_tickets_prefetch", "tickets", t);
+    EMBLA_NEED(request);
     EMBLA_TRY(embla_tickets_check(t));
     EMBLA_TRY(embla_options_check(request)); /* also if there are no hot rows */
     embla_status status = t->hot ? submit(t, request, true, NULL) : EMBLA_ERR_BUSY;
@@ -456,9 +452,8 @@ static bool is_ours(const embla_ticket_slot *s)
 embla_status embla_ticket_done(embla_tickets *t, embla_ticket ticket, bool *done)
 {
     embla_ticket_slot *s = NULL;
-    if (!t || !done)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_done: %s is NULL",
-                          t ? "done" : "tickets");
+    EMBLA_NEED_OF("embla_ticket_done", "tickets", t);
+    EMBLA_NEED(done);
     EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);
@@ -482,7 +477,7 @@ embla_status embla_ticket_wait(embla_tickets *t, embla_ticket ticket)
 {
     embla_ticket_slot *s = NULL;
     int64_t begun = 0;
-    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_wait: tickets is NULL");
+    EMBLA_NEED_OF("embla_ticket_wait", "tickets", t);
     EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);
@@ -525,7 +520,7 @@ static void cancel(embla_ticket_slot *s)
 embla_status embla_ticket_cancel(embla_tickets *t, embla_ticket ticket)
 {
     embla_ticket_slot *s = NULL;
-    if (!t) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_ticket_cancel: tickets is NULL");
+    EMBLA_NEED_OF("embla_ticket_cancel", "tickets", t);
     EMBLA_TRY(embla_tickets_check(t));
     lock(t);
     embla_status status = find(t, ticket, &s);

@@ -126,16 +126,15 @@ static embla_status check_files(const embla_store *store)
 
 embla_status embla_store_check(const embla_store *store)
 {
-    if (!store) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_check: the store is NULL");
+    EMBLA_NEED(store);
     return check_files(store);
 }
 
 embla_status embla_store_verify(const embla_store *store, int64_t sample, uint64_t seed,
                                 embla_verify_report *out)
 {
-    if (!store || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_verify: %s is NULL",
-                          store ? "out" : "the store");
+    EMBLA_NEED(store);
+    EMBLA_NEED(out);
     if (sample < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "sample is %" PRId64 "; it must be 0 or greater",
                           sample);

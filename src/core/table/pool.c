@@ -275,7 +275,7 @@ embla_status embla_lookup_pool(const embla_table *table, const int32_t *tokens, 
     EMBLA_TRY(embla_options_check(options));
     const embla_pool_options defaults = {0};
     if (!options) options = &defaults;
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    EMBLA_NEED(table);
     EMBLA_TRY(check(tokens, "tokens", batch, length, table->row.format.dim, options, out));
     EMBLA_TRY(check_tokens(table, tokens, batch, length, options->lengths));
     EMBLA_TRY(embla_table_check_file(table));

@@ -122,7 +122,7 @@ embla_status embla_rope_new(size_t dim, const embla_rope_options *options, embla
     uint64_t floats, bytes;
     size_t size;
     void *memory;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_rope_new: out is NULL");
+    EMBLA_NEED(out);
     if (options) o = *options;
     if (dim < 2 || dim % 2 != 0 || dim > 1u << 20)
         return embla_fail(EMBLA_ERR_SHAPE,

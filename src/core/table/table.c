@@ -76,7 +76,7 @@ embla_status embla_table_new(embla_dtype dtype, int64_t rows, size_t dim,
     embla_table made = {0};
     void *data = NULL;
     size_t bytes;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_new: out is NULL");
+    EMBLA_NEED(out);
     EMBLA_TRY(set_shape(dtype, rows, dim, options, &made, &bytes));
     EMBLA_TRY(embla_mem_new(bytes, "the rows of a table", &data));
     made.source.data = made.writable = data;
@@ -186,7 +186,7 @@ void embla_table_move(embla_table *table, void *data)
 
 embla_status embla_table_check_writable(const embla_table *table)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "table is NULL");
     if (!table->writable)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the table of %" PRId64 " x %zu is a read-only view",
                           table->source.rows, table->row.format.dim);

@@ -93,9 +93,8 @@ embla_status embla_checkpoint_view(const embla_table *table, const embla_vocab *
                                    embla_checkpoint **out)
 {
     embla_checkpoint *cp = NULL;
-    if (!table || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_checkpoint_view: %s is NULL",
-                          table ? "out" : "the table");
+    EMBLA_NEED(table);
+    EMBLA_NEED(out);
     EMBLA_TRY(check(table, vocab));
     EMBLA_TRY(embla_table_check_file(table));
     EMBLA_TRY(embla_checkpoint_begin(&cp));

@@ -53,7 +53,7 @@ static void copy_few(const embla_kernels *kernels, const embla_table *table, con
 static embla_status lookup(const embla_table *table, const int32_t *tokens, const int64_t *rows,
                            size_t count, const embla_lookup_options *options, void *out)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    EMBLA_NEED_OF(tokens || !rows ? "embla_lookup" : "embla_lookup_rows", "table", table);
     embla_lookup_call call = {.source = &table->source,
                               .tokens = tokens,
                               .rows = rows,

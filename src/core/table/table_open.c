@@ -75,9 +75,8 @@ embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
     embla_table *table = NULL;
     int64_t rows;
     size_t dim;
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_table_open: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_table_open", "checkpoint", cp);
+    EMBLA_NEED(out);
     if (options && (options->row_stride != 0 || options->writable || options->token_rows))
         return embla_fail(
             EMBLA_ERR_ARGUMENT,

@@ -71,7 +71,7 @@ int64_t embla_table_tokens(const embla_table *table)
 
 embla_status embla_table_check_rows(const embla_table *table, const int64_t *rows, size_t count)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    EMBLA_NEED(table);
     if (count == 0) return EMBLA_OK;
     if (!rows) return embla_fail(EMBLA_ERR_ARGUMENT, "%zu row numbers, but rows is NULL", count);
     return embla_lookup_check_rows(rows, count, table->source.rows, "row");
@@ -93,7 +93,7 @@ embla_status embla_table_check_ascending(const embla_table *table, const int64_t
 embla_status embla_table_find_rows(const embla_table *table, const int32_t *tokens, size_t count,
                                    int64_t *out)
 {
-    if (!table) return embla_fail(EMBLA_ERR_ARGUMENT, "the table is NULL");
+    EMBLA_NEED(table);
     if (count == 0) return EMBLA_OK;
     if (!tokens) return embla_fail(EMBLA_ERR_ARGUMENT, "%zu tokens, but tokens is NULL", count);
     EMBLA_TRY(embla_lookup_check_tokens(tokens, count, embla_table_token_limit(table),

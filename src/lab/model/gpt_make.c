@@ -274,7 +274,7 @@ embla_status embla_gpt_plan_memory(const embla_gpt_shape *shape, size_t batch, s
     embla_gpt_places at;
     size_t n;
     int64_t rows;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_plan_memory: out is NULL");
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_gpt_shape_check(shape, &s));
     EMBLA_TRY(check_batch(&s, batch, length, &n));
     EMBLA_TRY(plan_activations(&s, n, &at));

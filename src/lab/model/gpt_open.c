@@ -146,7 +146,7 @@ static embla_status read_numbers(opening *o, const embla_entry *entry, uint64_t 
     size_t size;
     EMBLA_TRY(embla_dtype_row_bytes(entry->element->dtype, 1, &size));
     EMBLA_TRY(embla_entry_read(o->cp, entry, at * size, count * size, o->raw));
-    return embla_decode(entry->element->dtype, o->raw, count, 0, out);
+    return embla_dtype_decode(entry->element->dtype, o->raw, count, 0, out);
 }
 
 static embla_status read_tensor(opening *o, const embla_entry *entry, uint64_t at, uint64_t count,

@@ -77,7 +77,7 @@ embla_status embla_gpt_new(const embla_gpt_shape *shape, uint64_t seed, double s
 {
     embla_gpt *gpt;
     embla_status status = EMBLA_OK;
-    if (!out) return embla_fail(EMBLA_ERR_ARGUMENT, "embla_gpt_new: out is NULL");
+    EMBLA_NEED(out);
     if (!(spread >= 0 && spread <= SPREAD_MOST))
         return embla_fail(EMBLA_ERR_ARGUMENT, "spread is %g; it must be from 0 to %g", spread,
                           SPREAD_MOST);

@@ -91,10 +91,10 @@ static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new
 {
     embla_stream_buffers *d = s->buffers;
     embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
-    EMBLA_TRY(embla_decode(from, old, s->dim, 0.0f, d->before));
-    EMBLA_TRY(embla_encode(to, d->before, s->dim, 0.0f, new));
+    EMBLA_TRY(embla_dtype_decode(from, old, s->dim, 0.0f, d->before));
+    EMBLA_TRY(embla_dtype_encode(to, d->before, s->dim, 0.0f, new));
     if (s->plain_nan) replace_nans(new, s->new_row);
-    EMBLA_TRY(embla_decode(to, new, s->dim, 0.0f, d->after));
+    EMBLA_TRY(embla_dtype_decode(to, new, s->dim, 0.0f, d->after));
     embla_account_row(s->line, d->before, from == EMBLA_F64 ? old : NULL, d->after, s->dim);
     return EMBLA_OK;
 }
@@ -108,13 +108,13 @@ static embla_status count_row(embla_stream *s, uint8_t *row)
         s->line->rows_same++;
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->before));
+    EMBLA_TRY(embla_dtype_decode(dtype, row, s->dim, 0.0f, d->before));
     if (!s->plain_nan) {
         embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
         return EMBLA_OK;
     }
     replace_nans(row, s->new_row);
-    EMBLA_TRY(embla_decode(dtype, row, s->dim, 0.0f, d->after));
+    EMBLA_TRY(embla_dtype_decode(dtype, row, s->dim, 0.0f, d->after));
     embla_account_row(s->line, d->before, NULL, d->after, s->dim);
     return EMBLA_OK;
 }

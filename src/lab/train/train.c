@@ -33,7 +33,8 @@
 #include "train/train_shared.h"
 
 enum {
-    TILE = 65536, /* numbers: 256 KiB of each of the four arrays */
+    SKIPPED_MOST = 100, /* steps in a row whose gradient is not finite */
+    TILE = 65536,       /* numbers: 256 KiB of each of the four arrays */
     LEAF = EMBLA_SQUARES_LEAF,
     AHEAD = 768, /* numbers to prefetch; not a multiple of a page, so that the arrays use different
                     sets of the L1 cache */
@@ -525,6 +526,43 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
     EMBLA_TRY(check_step(train, &r.rate));
     EMBLA_TRY(train->shared ? train->shared->step(train, &r) : make_step(train, &r));
     train->step++;
+    train->skipped = r.skipped ? train->skipped + 1 : 0;
     if (report) *report = r;
+    if (train->skipped < SKIPPED_MOST) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "the gradients of the last %" PRId64
+                      " steps are not finite, so nothing is learned; try a lower rate, or clipping",
+                      train->skipped);
+}
+
+/* ---- whether it has diverged ---- */
+
+static embla_status check_finite(const embla_gpt_tensor *tensor)
+{
+    for (int64_t row = 0; row < tensor->rows; row++) {
+        const float *values = tensor->values + (size_t)row * tensor->dim;
+        for (size_t k = 0; k < tensor->dim; k++)
+            if (!isfinite(values[k]))
+                return embla_fail(EMBLA_ERR_RANGE,
+                                  "the training has diverged: row %" PRId64
+                                  " of '%.128s' is not finite; train again with a lower rate",
+                                  row, tensor->name);
+    }
     return EMBLA_OK;
+}
+
+embla_status embla_train_check(const embla_train *train)
+{
+    embla_gpt_tensor tensor;
+    EMBLA_NEED(train);
+    for (size_t n = 0; n < embla_gpt_tensor_count(train->gpt); n++) {
+        EMBLA_TRY(embla_gpt_tensor_at(train->gpt, n, &tensor));
+        EMBLA_TRY(check_finite(&tensor));
+    }
+    if (2 * train->skipped <= train->step - train->first) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_RANGE,
+                      "the training has diverged: the gradients of the last %" PRId64 " of %" PRId64
+                      " steps are not finite, so nothing was learned in them; train again with a "
+                      "lower rate",
+                      train->skipped, train->step - train->first);
 }

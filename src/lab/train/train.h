@@ -39,6 +39,7 @@ struct embla_train {
     size_t bytes;                /* of this block: the struct, runs, tokens, targets */
     int64_t step;                /* steps done */
     int64_t updates;             /* without skipped steps; the step count of AdamW */
+    int64_t first, skipped;      /* the step it began or was loaded at; skipped steps in a row */
     embla_train_run *runs;       /* the last one ends where the weights end */
     size_t run_count;
     double *leaves; /* the squares of gradients, summed for each tile of the weights */

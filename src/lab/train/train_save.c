@@ -131,7 +131,8 @@ embla_status embla_train_file_copy(embla_train *t, const embla_train_file *file)
 void embla_train_file_done(embla_train *t, const embla_train_file *file)
 {
     t->torn = false;
-    t->step = file->state.saved.step;
+    t->step = t->first = file->state.saved.step;
+    t->skipped = 0;
     t->updates = file->state.updates;
     t->ahead = -1;
 }

@@ -204,7 +204,7 @@ static embla_status read_weight_part(const embla_checkpoint *cp, const embla_ten
         memcpy(out, bytes, count * sizeof *out);
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_decode(tensor->dtype, bytes, count, 0.0f, floats));
+    EMBLA_TRY(embla_dtype_decode(tensor->dtype, bytes, count, 0.0f, floats));
     for (size_t i = 0; i < count; i++) out[i] = (double)floats[i];
     return EMBLA_OK;
 }
@@ -369,9 +369,8 @@ embla_status embla_encoder_open(const char *path, const embla_encoder_options *o
     void *memory = NULL;
     EMBLA_TRY(embla_options_check(options));
     if (!options) options = &defaults;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_encoder_open: %s is NULL",
-                          path ? "out" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     if (!embla_compat_name(options->compat))
         return embla_fail(EMBLA_ERR_ARGUMENT, "unknown compat %d; kinds are 0 to %d",
                           (int)options->compat, (int)EMBLA_COMPAT_ST5);

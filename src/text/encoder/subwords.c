@@ -123,9 +123,8 @@ static embla_status open_rows(embla_subwords *s, const embla_checkpoint *cp)
 embla_status embla_subwords_open(const embla_checkpoint *checkpoint, embla_subwords **out)
 {
     void *memory = NULL;
-    if (!checkpoint || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_subwords_open: %s is NULL",
-                          checkpoint ? "out" : "the checkpoint");
+    EMBLA_NEED(checkpoint);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_mem_new(sizeof(embla_subwords), "subwords", &memory));
     embla_subwords *s = memory;
     embla_status status = open_rows(s, checkpoint);
@@ -182,11 +181,9 @@ embla_status embla_subwords_vector(const embla_subwords *s, const char *word, si
                                    float *out, size_t *grams)
 {
     int32_t rows[EMBLA_GRAMS_MOST];
-    if (!s || !word || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_subwords_vector: %s is NULL",
-                          !s      ? "the handle"
-                          : !word ? "word"
-                                  : "out");
+    EMBLA_NEED_OF("embla_subwords_vector", "subwords", s);
+    EMBLA_NEED(word);
+    EMBLA_NEED(out);
     if (length > EMBLA_WORD_LONGEST)
         return embla_fail(EMBLA_ERR_ARGUMENT, "the word has %zu bytes; the maximum is %d", length,
                           EMBLA_WORD_LONGEST);

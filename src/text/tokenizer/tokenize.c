@@ -18,9 +18,8 @@
 embla_status embla_tokenized_new(const embla_tokenizer *tokenizer, embla_tokenized **out)
 {
     void *memory = NULL;
-    if (!tokenizer || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenized_new: %s is NULL",
-                          tokenizer ? "out" : "tokenizer");
+    EMBLA_NEED(tokenizer);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_mem_new(sizeof(embla_tokenized), "the tokens of a text", &memory));
     *out = memory;
     embla_tokenized *e = *out;

@@ -169,9 +169,8 @@ embla_status embla_tokenizer_words(const embla_tokenizer *tokenizer, embla_vocab
 {
     embla_arena scratch = {0};
     embla_name *names = NULL;
-    if (!tokenizer || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_words: %s is NULL",
-                          tokenizer ? "out" : "tokenizer");
+    EMBLA_NEED(tokenizer);
+    EMBLA_NEED(out);
     embla_status status = embla_arena_many(&scratch, (uint64_t)tokenizer->token_end + 1,
                                            sizeof *names, "tokens", &names);
     for (size_t i = 0; status == EMBLA_OK && i < tokenizer->token_end; i++)
@@ -215,9 +214,8 @@ embla_status embla_tokenizer_copy(const char *from, const char *to)
 {
     embla_map *map = NULL;
     embla_durable *file = NULL;
-    if (!from || !to)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_copy: %s is NULL",
-                          from ? "to" : "from");
+    EMBLA_NEED(from);
+    EMBLA_NEED(to);
     EMBLA_TRY(embla_map_open(AT_FDCWD, from, from, true, &map));
     embla_status status = embla_durable_open(to, &file);
     if (status == EMBLA_OK) status = copy_bytes(map, file);
@@ -269,9 +267,8 @@ static bool has_only_words(const embla_tokenizer *t)
 
 embla_status embla_tokenizer_open(const embla_checkpoint *cp, embla_tokenizer **out)
 {
-    if (!cp || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open: %s is NULL",
-                          cp ? "out" : "the checkpoint");
+    EMBLA_NEED_OF("embla_tokenizer_open", "checkpoint", cp);
+    EMBLA_NEED(out);
     if (cp->format->one_table)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.200s: a file of word vectors has no tokenizer; name one, or use a "

@@ -332,9 +332,8 @@ embla_status embla_tokenizer_open_bytes(const void *bytes, size_t count, const c
                                         embla_tokenizer **out)
 {
     embla_tokenizer *t = NULL;
-    if (!bytes || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open_bytes: %s is NULL",
-                          bytes ? "out" : "bytes");
+    EMBLA_NEED(bytes);
+    EMBLA_NEED(out);
     if (count > FILE_MOST)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s: it has %zu bytes; the limit is %d",
                           name ? name : "tokenizer", count, FILE_MOST);
@@ -424,9 +423,8 @@ embla_status embla_tokenizer_open_file(const char *path, embla_tokenizer **out)
 {
     struct stat info;
     int fd = -1;
-    if (!path || !out)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_open_file: %s is NULL",
-                          path ? "out" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(out);
     EMBLA_TRY(embla_open_named(path, &fd));
     embla_status status = embla_io_stat(fd, path, &info);
     if (status == EMBLA_OK)
@@ -512,9 +510,8 @@ embla_status embla_tokenizer_compile(const char *path, const char *to)
 {
     embla_map *map = NULL;
     void *bytes = NULL;
-    if (!path || !to)
-        return embla_fail(EMBLA_ERR_ARGUMENT, "embla_tokenizer_compile: %s is NULL",
-                          path ? "to" : "path");
+    EMBLA_NEED(path);
+    EMBLA_NEED(to);
     EMBLA_TRY(map_json(path, &map));
     const size_t count = (size_t)map->size;
     embla_status status = EMBLA_OK;
