@@ -128,7 +128,7 @@ done
 # limits run on the library's threads (base/parallel.h). A benchmark is linked with the static
 # library, which shows its private symbols.
 cd ..
-if grep -n '"table/table\.h"' tests/*.[ch] fuzz/*.[ch] src/core/table/row_mean.h src/core/table/access.h; then
+if grep -n '"table/table\.h"' tests/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] fuzz/*.[ch] src/core/table/row_mean.h src/core/table/access.h; then
     say "a test, or a header of table/ that others include, has the struct of a table"
 fi
 for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do

@@ -44,5 +44,5 @@ diff -u "$work/expected" "$work/printed"
 { echo "Start testing: now"; entry peers.one "right"; } >"$logs/LastTest.log" # a later run, without skips
 [ "$("$1/tests/skipped.sh" "$work")" = "No test was skipped." ]
 # every case that is skipped says why
-bad=$(grep -nE '(^|[^_a-z])if \(.*\) skip\(\);' "$1"/tests/*.c "$1"/tests/*/*.c || true)
+bad=$(grep -nE '(^|[^_a-z])if \(.*\) skip\(\);' "$1"/tests/*.c "$1"/tests/*/*.c "$1"/tests/*/*/*.c || true)
 [ -z "$bad" ] || { echo "no reason is given: use skip_because"; echo "$bad"; exit 1; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The placement direct: which reader is chosen and why, what it reads, and what happens when the
  * system forbids io_uring, a file is cut short, or many threads look up rows at once.
- * tests/test_store.c compares its rows with those of the other placements.
+ * tests/core/store/test_store.c compares its rows with those of the other placements.
  */
 #include "check.h"
 
