@@ -267,11 +267,18 @@ EMBLA_BODY void relu_squared_back(const float *a, const float *dy, size_t n, flo
     EACH_NUMBER da[i] = a[i] > 0 ? 2 * a[i] * dy[i] : 0;
 }
 
+EMBLA_BODY void swiglu(const float *a, const float *up, size_t n, float *y)
+{
+    const float one = 1;
+    float t[PIECE];
+    exp_negative(a, n, t);
+    EACH_NUMBER y[i] = a[i] / (one + t[i]) * up[i];
+}
+
 /* Numbers first .. first+n-1, at most PIECE. */
 EMBLA_BODY void act_body(const act_job *job, size_t first, size_t n)
 {
     const float *a = job->a + first, one = 1, half = 0.5f;
-    const float *up = job->up ? job->up + first : NULL;
     float *y = job->y + first, t[PIECE];
     switch (job->kind) {
     case EMBLA_ACTIVATION_GELU:
@@ -285,8 +292,7 @@ EMBLA_BODY void act_body(const act_job *job, size_t first, size_t n)
         relu_squared(a, n, y);
         break;
     case EMBLA_ACTIVATION_SWIGLU:
-        exp_negative(a, n, t);
-        EACH_NUMBER y[i] = a[i] / (one + t[i]) * up[i];
+        swiglu(a, job->up + first, n, y);
         break;
     }
 }
