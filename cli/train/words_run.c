@@ -123,9 +123,8 @@ static int begin(cli_words *w, const char *watch)
 static int finish(cli_words *w)
 {
     if (w->last.step < w->last.steps) return save_state(w);
-    bool diverged = embla_wordvec_check(w->words) == EMBLA_ERR_RANGE;
-    int code = diverged ? cli_failed("%s", embla_error()) : cli_words_write(w);
-    if (code == CLI_DONE || diverged)
+    int code = cli_words_write(w);
+    if (code == CLI_DONE || embla_wordvec_check(w->words) == EMBLA_ERR_RANGE)
         (void)unlink(w->state); /* nothing to resume */
     else
         (void)save_state(w); /* --resume writes the result again */

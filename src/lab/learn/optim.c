@@ -138,12 +138,6 @@ static embla_status add_state(embla_optim *o, const char *name, size_t dim, floa
     return EMBLA_OK;
 }
 
-/* f32 rows are updated in place if they are aligned. */
-static bool needs_master(const embla_optim *o)
-{
-    return !embla_source_in_place(o->source);
-}
-
 static embla_status decode_rows(void *job, size_t first, size_t end, size_t slot)
 {
     const embla_optim *o = job;
@@ -202,7 +196,7 @@ static embla_status fill(embla_optim *o, const embla_optim_options *options)
     default:
         break;
     }
-    if (needs_master(o)) EMBLA_TRY(add_master(o));
+    if (!embla_source_in_place(o->source)) EMBLA_TRY(add_master(o));
     if (options->catch_up) EMBLA_TRY(add_reached(o));
     return EMBLA_OK;
 }

@@ -3,9 +3,9 @@
  */
 #include "map/graph.h"
 
-#include <math.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/options.h"
 #include "base/stop.h"
 #include "base/threads.h"
@@ -20,13 +20,6 @@ typedef struct {
     size_t count;
 } batch;
 
-static bool is_finite_row(const float *values, size_t dim)
-{
-    bool finite = true;
-    for (size_t i = 0; i < dim; i++) finite = finite && isfinite(values[i]);
-    return finite;
-}
-
 /* Decodes rows first .. first + count - 1 and keeps the finite ones. */
 static embla_status read_rows(const embla_table *table, int64_t first, size_t count, int threads,
                               batch *b)
@@ -38,7 +31,7 @@ static embla_status read_rows(const embla_table *table, int64_t first, size_t co
     b->count = 0;
     for (size_t i = 0; i < count; i++) {
         const float *row = b->values + i * dim;
-        if (!is_finite_row(row, dim)) continue;
+        if (!embla_all_finite(row, dim)) continue;
         if (b->count != i) memmove(b->values + b->count * dim, row, dim * sizeof *row);
         b->rows[b->count++] = first + (int64_t)i;
     }

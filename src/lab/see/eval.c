@@ -12,6 +12,7 @@
 
 #include "base/best.h"
 #include "base/checked.h"
+#include "base/finite.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/stop.h"
@@ -88,13 +89,6 @@ static embla_status find_word(const job *j, const embla_name *word, char *space,
     return EMBLA_OK;
 }
 
-static bool finite_row(const float *row, size_t dim)
-{
-    for (size_t i = 0; i < dim; i++)
-        if (!isfinite(row[i])) return false;
-    return true;
-}
-
 static embla_status look_up(const job *j, const int64_t *rows, size_t count)
 {
     embla_lookup_options options = {.threads = j->options.threads};
@@ -114,7 +108,7 @@ static embla_status leave_out_nonfinite(job *j)
         if (used < ROWS_AT_ONCE && w + 1 < j->file->word_count) continue;
         EMBLA_TRY(look_up(j, rows, used));
         for (size_t i = 0; i < used; i++)
-            if (!finite_row(j->space + i * j->dim, j->dim)) j->row_of[words[i]] = -1;
+            if (!embla_all_finite(j->space + i * j->dim, j->dim)) j->row_of[words[i]] = -1;
         used = 0;
     }
     return EMBLA_OK;

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/finite.h"
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
@@ -539,15 +540,12 @@ embla_status embla_train_step(embla_train *train, embla_train_report *report)
 
 static embla_status check_finite(const embla_gpt_tensor *tensor)
 {
-    for (int64_t row = 0; row < tensor->rows; row++) {
-        const float *values = tensor->values + (size_t)row * tensor->dim;
-        for (size_t k = 0; k < tensor->dim; k++)
-            if (!isfinite(values[k]))
-                return embla_fail(EMBLA_ERR_RANGE,
-                                  "the training has diverged: row %" PRId64
-                                  " of '%.128s' is not finite; train again with a lower rate",
-                                  row, tensor->name);
-    }
+    for (int64_t row = 0; row < tensor->rows; row++)
+        if (!embla_all_finite(tensor->values + (size_t)row * tensor->dim, tensor->dim))
+            return embla_fail(EMBLA_ERR_RANGE,
+                              "the training has diverged: row %" PRId64
+                              " of '%.128s' is not finite; train again with a lower rate",
+                              row, tensor->name);
     return EMBLA_OK;
 }
 

@@ -4,13 +4,13 @@
  * A state has the rows of words as inputs and as outputs, those of n-grams, and as metadata the
  * options, the text's checksum and the step. The words are not saved: the text has them.
  */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checksum.h"
+#include "base/finite.h"
 #include "base/json_text.h"
 #include "checkpoint/saved.h"
 #include "checkpoint/vocab.h"
@@ -288,12 +288,8 @@ embla_status embla_wordvec_check(embla_wordvec *wordvec)
     int64_t bad = 0;
     EMBLA_NEED(wordvec);
     EMBLA_TRY(embla_wordvec_table(wordvec, &table));
-    for (int64_t row = 0; row < wordvec->lexicon.count; row++) {
-        const float *values = embla_table_row(table, row);
-        size_t k = 0;
-        while (k < wordvec->options.dim && isfinite(values[k])) k++;
-        bad += k < wordvec->options.dim;
-    }
+    for (int64_t row = 0; row < wordvec->lexicon.count; row++)
+        bad += !embla_all_finite(embla_table_row(table, row), wordvec->options.dim);
     if (bad == 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_RANGE,
                       "%" PRId64 " of %" PRId64
