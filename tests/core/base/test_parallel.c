@@ -276,6 +276,37 @@ static void threads_of_the_pool_take_no_signals(void **state)
     assert_int_equal(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
 }
 
+/* A helper begins, and works for longer than the caller polls. */
+static embla_status help_slowly(void *job, size_t first, size_t end, size_t slot)
+{
+    const struct timespec longer = {0, 10 * 1000 * 1000};
+    atomic_size_t *begun = job;
+    int64_t limit = embla_clock_ns() + 1000 * 1000 * (int64_t)1000;
+    (void)first, (void)end, (void)slot;
+    if (embla_share_is_caller()) {
+        while (atomic_load(begun) == 0 && embla_clock_ns() < limit) wait_us(10);
+        return EMBLA_OK;
+    }
+    atomic_fetch_add(begun, 1);
+    (void)nanosleep(&longer, NULL);
+    return EMBLA_OK;
+}
+
+static void a_caller_that_sleeps_is_woken_by_the_last_helper(void **state)
+{
+    int64_t end = embla_clock_ns() + 30 * (int64_t)1000000000;
+    size_t helped = 0;
+    (void)state;
+    (void)alarm(60); /* a caller that nobody wakes sleeps for ever */
+    while (helped < 5 && embla_clock_ns() < end) {
+        atomic_size_t begun = 0;
+        assert_ok(embla_share(2, 2, 1, help_slowly, &begun));
+        helped += atomic_load(&begun);
+    }
+    (void)alarm(0);
+    assert_true(helped > 0);
+}
+
 static void count_help(void *call, size_t index)
 {
     atomic_size_t *calls = call;
@@ -495,6 +526,7 @@ int main(void)
         cmocka_unit_test(as_many_indices_as_parts_give_each_part_its_own),
         cmocka_unit_test(other_threads_help),
         cmocka_unit_test(threads_of_the_pool_take_no_signals),
+        cmocka_unit_test(a_caller_that_sleeps_is_woken_by_the_last_helper),
         cmocka_unit_test(a_place_is_open_to_its_own_threads_alone),
         cmocka_unit_test(a_loop_in_a_loop_stays_on_its_thread),
         cmocka_unit_test(many_threads_call_at_once),
