@@ -333,6 +333,55 @@ static void a_place_is_open_to_its_own_threads_alone(void **state)
     assert_int_equal(atomic_load(&calls[0]), 1);
 }
 
+/* Helper 0 stays inside until helper 1 is refused. */
+typedef struct {
+    embla_place *place;
+    atomic_int inside, refused;
+} stay;
+
+static void stay_inside(void *call, size_t index)
+{
+    stay *s = call;
+    int64_t end = embla_clock_ns() + 10 * (int64_t)1000000000;
+    if (index != 0) return;
+    atomic_store(&s->inside, 1);
+    while (atomic_load(&s->refused) == 0 && embla_clock_ns() < end) wait_us(10);
+}
+
+static void *help_once(void *with)
+{
+    stay *s = with;
+    (void)embla_place_help(s->place, 0);
+    return NULL;
+}
+
+/* The place is closed while helper 0 is inside; then nobody may enter any more. */
+static void *help_until_refused(void *with)
+{
+    stay *s = with;
+    int64_t end = embla_clock_ns() + 5 * (int64_t)1000000000;
+    bool entered = true;
+    while (entered && embla_clock_ns() < end) entered = embla_place_help(s->place, 1);
+    if (!entered) atomic_store(&s->refused, 1);
+    return NULL;
+}
+
+static void nobody_enters_a_place_that_is_being_closed(void **state)
+{
+    stay s = {0};
+    pthread_t first, second;
+    (void)state;
+    s.place = embla_place_open(stay_inside, &s, true);
+    assert_non_null(s.place);
+    assert_int_equal(pthread_create(&first, NULL, help_once, &s), 0);
+    while (atomic_load(&s.inside) == 0) wait_us(10);
+    assert_int_equal(pthread_create(&second, NULL, help_until_refused, &s), 0);
+    assert_int_equal(embla_place_close(s.place), EMBLA_PLACE_WAITED);
+    assert_int_equal(pthread_join(first, NULL), 0);
+    assert_int_equal(pthread_join(second, NULL), 0);
+    assert_int_equal(atomic_load(&s.refused), 1);
+}
+
 typedef struct {
     atomic_size_t inner, wrong;
 } nest;
@@ -528,6 +577,7 @@ int main(void)
         cmocka_unit_test(threads_of_the_pool_take_no_signals),
         cmocka_unit_test(a_caller_that_sleeps_is_woken_by_the_last_helper),
         cmocka_unit_test(a_place_is_open_to_its_own_threads_alone),
+        cmocka_unit_test(nobody_enters_a_place_that_is_being_closed),
         cmocka_unit_test(a_loop_in_a_loop_stays_on_its_thread),
         cmocka_unit_test(many_threads_call_at_once),
         cmocka_unit_test(the_failure_with_the_lowest_index_is_returned),
