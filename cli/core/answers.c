@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/ending.h"
 #include "core/inputs.h"
 
 /* ---- the queried table ---- */
@@ -210,6 +211,7 @@ int cli_asked_check_svg(const cli_args *args)
     if (path && strcmp(path, "-") == 0)
         return cli_usage("--svg needs the name of a file: standard output has the report");
     int code = path ? cli_inputs_check(args, path) : CLI_DONE;
+    if (code == CLI_DONE) code = cli_ending_check("svg", path, "SVG");
     return path && code == CLI_DONE ? cli_out_check(path, cli_args_flag(args, "force")) : code;
 }
 

@@ -119,7 +119,8 @@ int cli_inputs_check(const cli_args *args, const char *path)
         fstat(STDIN_FILENO, &input) == 0 &&
         embla_same_file(embla_file_id_of(&input),
                         embla_file_id_of(&that)); /* embla encode .. -o texts.txt <texts.txt */
-    for (size_t n = 0; n < args->operand_count && !found; n++)
+    const size_t files = args->verb->files > 0 ? args->verb->files : args->operand_count;
+    for (size_t n = 0; n < args->operand_count && n < files && !found; n++) /* others are words */
         found = args->operands[n] != path && is_read(args->operands[n], path, &that);
     for (size_t n = 0; cli_option_at(args->verb, n) && !found; n++) {
         const cli_option *option = cli_option_at(args->verb, n);

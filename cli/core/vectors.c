@@ -9,14 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/ending.h"
 #include "core/inputs.h"
+#include "draw/tables.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
 /* ---- options ---- */
 
-static const char *const formats[] = {"picture", "text", "tsv",   "json", "jsonl",
-                                      "npy",     "raw",  "fvecs", "sql"};
+static const char *const formats[] = {"picture", "svg",   "png", "html", "text",  "tsv",
+                                      "json",    "jsonl", "npy", "raw",  "fvecs", "sql"};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 const char *cli_vectors_format(size_t n)
@@ -30,31 +32,29 @@ const char *cli_vectors_text_format(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vectors_form *out)
+int cli_vectors_choose(const cli_args *args, cli_choices list, bool plain, cli_vectors_form *out)
 {
-    const char *name = cli_args_text(args, "format");
-    bool json = cli_args_flag(args, "json");
-    cli_vectors_form form = json ? CLI_VECTORS_JSON : standard;
-    for (int i = 0; i < FORMATS && cli_args_given(args, "format"); i++)
-        if (strcmp(name, formats[i]) == 0) form = (cli_vectors_form)i;
-    if (json && form != CLI_VECTORS_JSON)
-        return cli_usage("--json and --format %s cannot be used together", formats[form]);
-    *out = form;
+    const char *format = cli_args_given(args, "format") ? cli_args_text(args, "format") : NULL;
+    const bool json = cli_args_flag(args, "json");
+    const char *name = format ? format : json ? "json" : plain ? "text" : NULL;
+    if (json && strcmp(name, "json") != 0)
+        return cli_usage("--json and --format %s cannot be used together", name);
+    if (plain && strcmp(name, "text") != 0)
+        return cli_usage("--plain and --%s%s cannot be used together", format ? "format " : "",
+                         name);
+    int code = cli_ending_choose(args, list, name, &name);
+    if (code != CLI_DONE) return code;
+    if (!name) name = list(0);
+    for (int i = 0; i < FORMATS; i++)
+        if (strcmp(name, formats[i]) == 0) *out = (cli_vectors_form)i;
     return CLI_DONE;
 }
 
-/* The same with --plain. */
-static int read_form(const cli_args *args, cli_vectors_form *out)
+bool cli_vectors_is_sheet(cli_vectors_form form, cli_sheet_kind *kind)
 {
-    bool json = cli_args_flag(args, "json"), plain = cli_args_flag(args, "plain");
-    cli_vectors_form form = CLI_VECTORS_PICTURE;
-    int code = cli_vectors_choose(args, plain ? CLI_VECTORS_TEXT : form, &form);
-    if (code != CLI_DONE) return code;
-    if (plain && form != CLI_VECTORS_TEXT)
-        return cli_usage("--plain and --%s%s cannot be used together", json ? "json" : "format ",
-                         json ? "" : formats[form]);
-    *out = form;
-    return CLI_DONE;
+    bool sheet = form >= CLI_VECTORS_SVG && form <= CLI_VECTORS_HTML;
+    if (sheet) *kind = (cli_sheet_kind)(form - CLI_VECTORS_SVG);
+    return sheet;
 }
 
 static int read_tokens(const cli_args *args, cli_vectors *v)
@@ -81,7 +81,7 @@ int cli_vectors_open(const cli_args *args, bool unseen, bool sequence, cli_vecto
     if (args->operand_count < 2 && !cli_args_given(args, "ids"))
         return cli_usage("%s needs a TOKEN, or --ids; '-' reads tokens from standard input",
                          args->verb->name);
-    int code = read_form(args, &v->form);
+    int code = cli_vectors_choose(args, cli_vectors_format, cli_args_flag(args, "plain"), &v->form);
     if (code == CLI_DONE) code = cli_asked_open(args, args->operands[0], &v->asked);
     if (code != CLI_DONE) return code;
     v->dim = embla_table_dim(v->asked.table);
@@ -110,7 +110,8 @@ int cli_vectors_redirect(const cli_args *args, cli_vectors_form form)
     int code = path ? cli_inputs_check(args, path) : CLI_DONE;
     if (code != CLI_DONE) return code;
     if (path) return cli_out_to(path, cli_args_flag(args, "force"));
-    bool binary = form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW || form == CLI_VECTORS_FVECS;
+    bool binary = form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW || form == CLI_VECTORS_FVECS ||
+                  form == CLI_VECTORS_PNG;
     if (binary && isatty(STDOUT_FILENO))
         return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
                          formats[form]);
@@ -249,6 +250,12 @@ int cli_vectors_print(const cli_vectors *v, const cli_vectors_source *source)
 }
 
 /* ---- pictures ---- */
+
+size_t cli_vectors_numbers(const cli_args *args, const cli_vectors *v)
+{
+    const size_t most = cli_args_given(args, "dim") ? CLI_TABLES_WIDE : CLI_TABLES_NUMBERS;
+    return v->dim < most ? v->dim : most;
+}
 
 cli_pen_tokens cli_vectors_tokens(const cli_vectors *v)
 {

@@ -11,9 +11,13 @@
 
 #include "core/answers.h"
 #include "draw/pen.h"
+#include "draw/sheet.h"
 
 typedef enum {
-    CLI_VECTORS_PICTURE,
+    CLI_VECTORS_PICTURE, /* of a terminal */
+    CLI_VECTORS_SVG,     /* pictures for files, in the order of cli_sheet_kind */
+    CLI_VECTORS_PNG,
+    CLI_VECTORS_HTML,
     CLI_VECTORS_TEXT,
     CLI_VECTORS_TSV,
     CLI_VECTORS_JSON,
@@ -45,9 +49,13 @@ typedef struct {
     void (*json_token)(const void *context, size_t i, cli_json *json);
 } cli_vectors_source;
 
-/* The form that --format or --json asks for; `standard` without them. CLI_USAGE after a message if
- * they contradict each other. */
-int cli_vectors_choose(const cli_args *args, cli_vectors_form standard, cli_vectors_form *out);
+/* The form that --format, --json or (if `plain` is true) --plain asks for; else that of the ending
+ * of
+ * --output; else the first of formats. CLI_USAGE after a message if they contradict each other. */
+int cli_vectors_choose(const cli_args *args, cli_choices formats, bool plain,
+                       cli_vectors_form *out);
+/* Whether a form is a picture for a file; *kind is its kind. */
+bool cli_vectors_is_sheet(cli_vectors_form form, cli_sheet_kind *kind);
 
 /* Opens the first operand and finds the rows of the tokens. unseen: see cli_vectors. An unknown
  * word is an error in a sequence, where it would shift the positions, and in a format without
@@ -68,6 +76,8 @@ void cli_vectors_fvecs(const float *values, size_t dim);
 void cli_vectors_npy(size_t rows, size_t dim);
 /* Prints all vectors as data; a picture is printed as text. */
 int cli_vectors_print(const cli_vectors *vectors, const cli_vectors_source *source);
+/* The numbers of a row that a picture for a file shows: the first few, or those of --dim. */
+size_t cli_vectors_numbers(const cli_args *args, const cli_vectors *vectors);
 /* The tokens of a picture. */
 cli_pen_tokens cli_vectors_tokens(const cli_vectors *vectors);
 /* Prints facts about mapping and weights, for below a picture. */
@@ -91,9 +101,12 @@ const char *cli_vectors_text_format(size_t n);
          .value = "FORMAT",                                                                        \
          .standard = "picture",                                                                    \
          .choices = cli_vectors_format,                                                            \
-         .help = "output format"},                                                                 \
+         .help = "output format; taken from the extension of FILE if not given"},                  \
         {.name = "plain", .help = "same as --format text"},                                        \
-        {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},               \
+        {.name = "output",                                                                         \
+         .letter = 'o',                                                                            \
+         .value = "FILE",                                                                          \
+         .help = "write to FILE, such as picture.svg, .png, .html, rows.txt or .json"},            \
         {.name = "force", .help = "replace FILE if it exists"},                                    \
     {                                                                                              \
         .name = "color", .value = "WHEN", .standard = "auto", .choices = cli_color_name,           \

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "core/args.h"
 #include "draw/map_picture.h"
 #include "draw/svg.h"
@@ -57,28 +56,10 @@ static void make_style(const cli_map_picture *p, char style[STYLE])
 
 /* ---- the parts ---- */
 
-/* The approximate width of a character in a sans-serif font, in parts of the font size. */
-static double character_width(uint32_t code)
-{
-    if (code >= 0x1100 && (code < 0x1200 || (code >= 0x2e80 && code < 0xa000) ||
-                           (code >= 0xac00 && code < 0xd7b0) || code >= 0xf900))
-        return 1;
-    if (code < 128 && strchr("ijl.,;:'|!()[]{} ", (int)code)) return 0.38;
-    if (code < 128 && strchr("frtI/\\-\"", (int)code)) return 0.46;
-    if (code < 128 && strchr("mwMW@%", (int)code)) return 0.98;
-    return code >= 'A' && code <= 'Z' ? 0.74 : 0.63;
-}
-
 /* The approximate width in the reader's font, rather too wide than too narrow. */
 static double text_width(cli_map_picture *to, cli_map_kind kind, const char *text)
 {
-    double width = 0;
-    for (size_t left = strlen(text), bytes; left > 0; left -= bytes, text += bytes) {
-        bytes = embla_utf8_length(text, left);
-        width += character_width(bytes > 0 ? embla_utf8_code(text, bytes) : '?');
-        bytes = bytes > 0 ? bytes : 1;
-    }
-    return width * cli_map_font(to, kind) * (kind >= CLI_MAP_WORD ? 1.1 : 1);
+    return cli_svg_width(text, cli_map_font(to, kind)) * (kind >= CLI_MAP_WORD ? 1.1 : 1);
 }
 
 static void print_text(cli_map_picture *to, cli_map_kind kind, cli_map_anchor anchor, double x,

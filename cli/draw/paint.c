@@ -28,7 +28,7 @@
     X(cairo_surface_write_to_png_stream) X(cairo_create) X(cairo_destroy) X(cairo_status)          \
     X(cairo_status_to_string) X(cairo_set_source_rgba) X(cairo_paint) X(cairo_rectangle)           \
     X(cairo_arc) X(cairo_fill) X(cairo_stroke) X(cairo_new_path) X(cairo_move_to)                  \
-    X(cairo_line_to) X(cairo_set_line_width) X(cairo_set_line_join) X(cairo_save)                  \
+    X(cairo_line_to) X(cairo_curve_to) X(cairo_set_line_width) X(cairo_set_line_join) X(cairo_save)                  \
     X(cairo_restore) X(cairo_translate) X(cairo_rotate) X(cairo_font_options_create)               \
     X(cairo_font_options_destroy) X(cairo_font_options_set_antialias)                              \
     X(cairo_font_options_set_hint_metrics) X(pango_cairo_create_layout)                            \
@@ -153,6 +153,28 @@ void cli_paint_line(cli_paint *paint, double x0, double y0, double x1, double y1
     lib.cairo_new_path(paint->cairo);
     lib.cairo_move_to(paint->cairo, x0, y0);
     lib.cairo_line_to(paint->cairo, x1, y1);
+    stroke(paint, line);
+}
+
+void cli_paint_curve(cli_paint *paint, const double points[8], double line)
+{
+    lib.cairo_new_path(paint->cairo);
+    lib.cairo_move_to(paint->cairo, points[0], points[1]);
+    lib.cairo_curve_to(paint->cairo, points[2], points[3], points[4], points[5], points[6],
+                       points[7]);
+    stroke(paint, line);
+}
+
+void cli_paint_path(cli_paint *paint, const double *points, size_t count, double scale, double line)
+{
+    lib.cairo_new_path(paint->cairo);
+    for (size_t i = 0; i < count; i++) {
+        double x = scale * points[2 * i], y = scale * points[2 * i + 1];
+        if (i == 0)
+            lib.cairo_move_to(paint->cairo, x, y);
+        else
+            lib.cairo_line_to(paint->cairo, x, y);
+    }
     stroke(paint, line);
 }
 
@@ -310,6 +332,80 @@ int cli_paint_load(void)
 {
     return cli_failed("this program was built without Cairo and Pango (Debian: libpango1.0-dev); "
                       "write .svg or .html instead");
+}
+
+/* The others are not called after that. */
+cli_paint *cli_paint_new(int width, int height, uint32_t color)
+{
+    (void)width, (void)height, (void)color;
+    return NULL;
+}
+
+void cli_paint_free(cli_paint *paint)
+{
+    (void)paint;
+}
+
+void cli_paint_color(cli_paint *paint, uint32_t color, double alpha)
+{
+    (void)paint, (void)color, (void)alpha;
+}
+
+void cli_paint_ring(cli_paint *paint, double x, double y, double radius, double line)
+{
+    (void)paint, (void)x, (void)y, (void)radius, (void)line;
+}
+
+void cli_paint_bar(cli_paint *paint, double x, double y, double width, double height)
+{
+    (void)paint, (void)x, (void)y, (void)width, (void)height;
+}
+
+void cli_paint_box(cli_paint *paint, double x, double y, double width, double height, double line)
+{
+    (void)paint, (void)x, (void)y, (void)width, (void)height, (void)line;
+}
+
+void cli_paint_line(cli_paint *paint, double x0, double y0, double x1, double y1, double line)
+{
+    (void)paint, (void)x0, (void)y0, (void)x1, (void)y1, (void)line;
+}
+
+void cli_paint_curve(cli_paint *paint, const double points[8], double line)
+{
+    (void)paint, (void)points, (void)line;
+}
+
+void cli_paint_path(cli_paint *paint, const double *points, size_t count, double scale, double line)
+{
+    (void)paint, (void)points, (void)count, (void)scale, (void)line;
+}
+
+void cli_paint_triangle(cli_paint *paint, const double corners[6])
+{
+    (void)paint, (void)corners;
+}
+
+void cli_paint_font(cli_paint *paint, double size, bool bold)
+{
+    (void)paint, (void)size, (void)bold;
+}
+
+double cli_paint_width(cli_paint *paint, const char *text)
+{
+    (void)paint, (void)text;
+    return 0;
+}
+
+void cli_paint_text(cli_paint *paint, double x, double y, bool upward, const char *text)
+{
+    (void)paint, (void)x, (void)y, (void)upward, (void)text;
+}
+
+int cli_paint_print(cli_paint *paint, const char *title)
+{
+    (void)paint, (void)title;
+    return CLI_FAILED;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #define CLI_DRAW_PAINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cli_paint cli_paint;
@@ -25,6 +26,11 @@ void cli_paint_ring(cli_paint *paint, double x, double y, double radius, double 
 void cli_paint_bar(cli_paint *paint, double x, double y, double width, double height);
 void cli_paint_box(cli_paint *paint, double x, double y, double width, double height, double line);
 void cli_paint_line(cli_paint *paint, double x0, double y0, double x1, double y1, double line);
+/* A Bezier curve: its start, two control points and its end, x and y in turn. */
+void cli_paint_curve(cli_paint *paint, const double points[8], double line);
+/* A line through count points, x and y in turn, multiplied by scale. */
+void cli_paint_path(cli_paint *paint, const double *points, size_t count, double scale,
+                    double line);
 /* A filled triangle: x and y of its corners, in turn. */
 void cli_paint_triangle(cli_paint *paint, const double corners[6]);
 

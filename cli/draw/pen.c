@@ -13,8 +13,6 @@
 
 #include "core/out.h"
 
-enum { NUMBER = 16 };
-
 /* ---- the terminal ---- */
 
 static const char *const color_names[] = {"auto", "always", "never"};
@@ -124,12 +122,16 @@ void cli_pen_token(cli_pen *pen, const cli_pen_labels *labels, size_t i, int pai
 
 /* ---- numbers ---- */
 
-/* Formats a number; 1e6 and more gets an exponent. */
-static int format_number(int decimals, float value, char text[NUMBER])
+size_t cli_pen_number(int decimals, float value, char text[CLI_PEN_NUMBER])
 {
     if (!isfinite(value) || fabsf(value) >= 1e6f)
-        return snprintf(text, NUMBER, "%.2g", (double)value);
-    return snprintf(text, NUMBER, "%.*f", decimals, (double)value);
+        return (size_t)snprintf(text, CLI_PEN_NUMBER, "%.2g", (double)value);
+    return (size_t)snprintf(text, CLI_PEN_NUMBER, "%.*f", decimals, (double)value);
+}
+
+int cli_pen_decimals(float largest)
+{
+    return largest > 0 && largest < 0.1f ? 4 : 2;
 }
 
 /* The i-th number of all blocks. */
@@ -147,11 +149,11 @@ cli_pen_cells cli_pen_measure(const float *const *values, size_t blocks, size_t 
         float size = fabsf(number_at(values, rows, count, i));
         if (size > largest) largest = size;
     }
-    cells.decimals = largest > 0 && largest < 0.1f ? 4 : 2;
+    cells.decimals = cli_pen_decimals(largest);
     for (size_t i = 0; i < blocks * rows * count; i++) {
-        char text[NUMBER];
+        char text[CLI_PEN_NUMBER];
         float value = number_at(values, rows, count, i);
-        size_t length = (size_t)format_number(cells.decimals, value, text);
+        size_t length = cli_pen_number(cells.decimals, value, text);
         if (length + 1 > cells.wide) cells.wide = length + 1;
     }
     return cells;
@@ -167,8 +169,8 @@ void cli_pen_row(cli_pen *pen, const cli_pen_cells *cells, int64_t number, size_
         cli_pen_draw(pen, text, digits, digits);
     }
     for (size_t k = 0; k < count; k++) {
-        char cell[NUMBER];
-        (void)format_number(cells->decimals, values[k], cell);
+        char cell[CLI_PEN_NUMBER];
+        (void)cli_pen_number(cells->decimals, values[k], cell);
         snprintf(text, sizeof text, "%*s", (int)cells->wide, cell);
         cli_pen_draw(pen, text, cells->wide, cells->wide);
     }

@@ -52,7 +52,13 @@ void cli_pen_token(cli_pen *pen, const cli_pen_labels *labels, size_t i, int pai
 /* The columns of all labels and of "5 more". */
 size_t cli_pen_label_columns(const cli_pen_labels *labels);
 
-/* How numbers are printed: two decimals, or four if all are small. */
+/* Formats a number with so many decimals, or with an exponent from 1e6 on. Returns its length. */
+enum { CLI_PEN_NUMBER = 16 };
+size_t cli_pen_number(int decimals, float value, char text[CLI_PEN_NUMBER]);
+/* The decimals of numbers whose largest size is this: two, or four if all are small. */
+int cli_pen_decimals(float largest);
+
+/* How numbers are printed. */
 typedef struct {
     int decimals;
     size_t wide; /* columns of a number with the space before it */

@@ -16,11 +16,12 @@
 #include <string.h>
 
 #include "core/answers.h"
+#include "draw/chosen.h"
 #include "draw/pen.h"
 
 enum {
     ROWS = CLI_PEN_ROWS, /* maximum of the table, and of the result */
-    LINES = 2 * ROWS + 1,
+    LINES = CLI_CHOSEN_LINES,
     GAP = 5 /* between the parts: " -+> " */
 };
 
@@ -31,63 +32,21 @@ typedef struct {
     bool utf8;
     int width;
     cli_pen_labels labels; /* of tokens */
-    int64_t rows[ROWS];
-    float values[ROWS][CLI_PEN_NUMBERS]; /* of rows */
-    size_t row_count;
-    size_t lines[LINES]; /* lines of the table: index into rows, or ROWS for ".." */
-    size_t line_count;
+    cli_chosen chosen;
+    float values[ROWS][CLI_PEN_NUMBERS]; /* of the chosen rows */
     cli_pen_cells cells;
     size_t count, digits; /* numbers of a row; digits of a row number */
     bool dots;            /* ".." after the numbers of a row */
     size_t left, block;   /* width of the tokens; of table and result each */
 } sketch;
 
-static bool is_shown(const sketch *s, int64_t row)
-{
-    for (size_t i = 0; i < s->row_count; i++)
-        if (s->rows[i] == row) return true;
-    return false;
-}
-
-static void add_row(sketch *s, int64_t row)
-{
-    size_t at = s->row_count;
-    if (row < 0 || row >= embla_table_rows(s->picture->table) || s->row_count == ROWS ||
-        is_shown(s, row))
-        return;
-    for (; at > 0 && s->rows[at - 1] > row; at--) s->rows[at] = s->rows[at - 1];
-    s->rows[at] = row;
-    s->row_count++;
-}
-
-/* Shows the selected rows; then, if there is room, the whole table or adjacent rows. */
-static void choose_rows(sketch *s)
-{
-    int64_t all = embla_table_rows(s->picture->table);
-    for (size_t i = 0; i < s->labels.shown; i++) add_row(s, s->picture->tokens.rows[i]);
-    for (int64_t row = 0; all <= ROWS && row < all; row++) add_row(s, row);
-    for (int64_t far = 1; far <= 2; far++) {
-        for (size_t i = 0; i < s->labels.shown; i++) {
-            add_row(s, s->picture->tokens.rows[i] - far);
-            add_row(s, s->picture->tokens.rows[i] + far);
-        }
-    }
-    int64_t next = 0;
-    for (size_t i = 0; i < s->row_count; i++) {
-        if (s->rows[i] != next) s->lines[s->line_count++] = ROWS;
-        s->lines[s->line_count++] = i;
-        next = s->rows[i] + 1;
-    }
-    if (next != all) s->lines[s->line_count++] = ROWS;
-}
-
 static int read_values(sketch *s)
 {
     size_t dim = embla_table_dim(s->picture->table);
     float *row = malloc(dim * sizeof *row);
     if (!row) return cli_failed("no memory for a row of %zu numbers", dim);
-    for (size_t i = 0; i < s->row_count; i++) {
-        if (embla_lookup_rows(s->picture->table, &s->rows[i], 1, NULL, row) != EMBLA_OK) {
+    for (size_t i = 0; i < s->chosen.count; i++) {
+        if (embla_lookup_rows(s->picture->table, &s->chosen.rows[i], 1, NULL, row) != EMBLA_OK) {
             free(row);
             return cli_failed("%s", embla_error());
         }
@@ -138,9 +97,9 @@ static bool choose_layout(sketch *s, headings *h)
     size_t most = s->picture->dim < dim ? s->picture->dim : dim;
     char digits[32];
     if (most > CLI_PEN_NUMBERS) most = CLI_PEN_NUMBERS;
-    s->digits =
-        (size_t)snprintf(digits, sizeof digits, "%lld", (long long)s->rows[s->row_count - 1]);
-    s->cells = cli_pen_measure(&(const float *){s->values[0]}, 1, s->row_count, most);
+    s->digits = (size_t)snprintf(digits, sizeof digits, "%lld",
+                                 (long long)s->chosen.rows[s->chosen.count - 1]);
+    s->cells = cli_pen_measure(&(const float *){s->values[0]}, 1, s->chosen.count, most);
     *h = headings_of(s->picture, true);
     for (size_t count = most; count > 0; count--)
         if (try_layout(s, h, count, count < dim)) return true;
@@ -160,16 +119,14 @@ static bool choose_layout(sketch *s, headings *h)
 /* The colour of a row: that of its first token. */
 static int paint_of(const sketch *s, int64_t row)
 {
-    for (size_t i = 0; i < s->labels.shown; i++)
-        if (s->picture->tokens.rows[i] == row) return (int)(i % 6);
-    return CLI_PEN_FAINT;
+    return cli_chosen_color(s->picture->tokens.rows, s->labels.shown, row);
 }
 
 static void draw_row(cli_pen *ink, const sketch *s, size_t which)
 {
-    cli_pen_begin(ink, paint_of(s, s->rows[which]));
-    cli_pen_row(ink, &s->cells, s->rows[which], s->digits, s->values[which], s->count, s->dots,
-                s->block);
+    cli_pen_begin(ink, paint_of(s, s->chosen.rows[which]));
+    cli_pen_row(ink, &s->cells, s->chosen.rows[which], s->digits, s->values[which], s->count,
+                s->dots, s->block);
     cli_pen_end(ink);
 }
 
@@ -217,13 +174,6 @@ static void draw_joint(cli_pen *ink, const sketch *s, const bus *b, size_t line)
 
 /* ---- the whole ---- */
 
-static size_t row_index(const sketch *s, int64_t row)
-{
-    size_t i = 0;
-    while (i + 1 < s->row_count && s->rows[i] != row) i++;
-    return i;
-}
-
 typedef struct {
     size_t lines, token_top, table_top, token_lines;
     bus to_table, to_result;
@@ -233,13 +183,14 @@ typedef struct {
 static frame arrange_lines(const sketch *s)
 {
     frame f = {.token_lines = s->labels.shown + (s->labels.more > 0)};
-    f.lines = s->line_count > f.token_lines ? s->line_count : f.token_lines;
+    f.lines = s->chosen.line_count > f.token_lines ? s->chosen.line_count : f.token_lines;
     f.token_top = (f.lines - f.token_lines) / 2;
-    f.table_top = (f.lines - s->line_count) / 2;
+    f.table_top = (f.lines - s->chosen.line_count) / 2;
     for (size_t i = 0; i < s->labels.shown; i++)
         f.to_table.in[f.token_top + i] = f.to_result.out[f.token_top + i] = true;
-    for (size_t i = 0; i < s->line_count; i++) {
-        bool asked = s->lines[i] < ROWS && paint_of(s, s->rows[s->lines[i]]) != CLI_PEN_FAINT;
+    for (size_t i = 0; i < s->chosen.line_count; i++) {
+        size_t which = s->chosen.lines[i];
+        bool asked = which != CLI_CHOSEN_GAP && paint_of(s, s->chosen.rows[which]) != CLI_PEN_FAINT;
         f.to_table.out[f.table_top + i] = f.to_result.in[f.table_top + i] = asked;
     }
     find_extent(&f.to_table, f.lines);
@@ -255,16 +206,17 @@ static void draw_line(const sketch *s, const frame *f, size_t line)
     int paint = token < s->labels.shown ? paint_of(s, s->picture->tokens.rows[token]) : 0;
     cli_pen_token(&ink, &s->labels, token, paint, s->left);
     draw_joint(&ink, s, &f->to_table, line);
-    if (at < s->line_count && s->lines[at] < ROWS) {
-        draw_row(&ink, s, s->lines[at]);
-    } else if (at < s->line_count) {
+    if (at < s->chosen.line_count && s->chosen.lines[at] != CLI_CHOSEN_GAP) {
+        draw_row(&ink, s, s->chosen.lines[at]);
+    } else if (at < s->chosen.line_count) {
         cli_pen_skip(&ink, s->digits > 2 ? s->digits - 2 : 0);
         cli_pen_draw(&ink, "..", s->digits > 2 ? s->digits : 2, s->block);
     } else {
         cli_pen_skip(&ink, s->block);
     }
     draw_joint(&ink, s, &f->to_result, line);
-    if (token < s->labels.shown) draw_row(&ink, s, row_index(s, s->picture->tokens.rows[token]));
+    if (token < s->labels.shown)
+        draw_row(&ink, s, cli_chosen_find(&s->chosen, s->picture->tokens.rows[token]));
     if (token == s->labels.shown && s->labels.more > 0) cli_pen_draw(&ink, "..", 2, 2);
     putchar('\n');
 }
@@ -275,7 +227,8 @@ int cli_picture_draw(const cli_picture *picture, bool *drawn)
     headings h;
     cli_pen ink = {0};
     cli_pen_label(&picture->tokens, s.utf8, CLI_PEN_WORD, &s.labels);
-    choose_rows(&s);
+    s.chosen =
+        cli_chosen_of(embla_table_rows(picture->table), picture->tokens.rows, s.labels.shown, ROWS);
     int code = read_values(&s);
     if (code != CLI_DONE) return code;
     *drawn = s.width >= CLI_PEN_NARROWEST && choose_layout(&s, &h);

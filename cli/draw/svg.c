@@ -73,6 +73,29 @@ void cli_svg_text(double x, double y, const char *class, const char *anchor, con
     puts("</text>");
 }
 
+/* The approximate width of a character in a sans-serif font, in parts of the font size. */
+static double character_width(uint32_t code)
+{
+    if (code >= 0x1100 && (code < 0x1200 || (code >= 0x2e80 && code < 0xa000) ||
+                           (code >= 0xac00 && code < 0xd7b0) || code >= 0xf900))
+        return 1;
+    if (code < 128 && strchr("ijl.,;:'|!()[]{} ", (int)code)) return 0.38;
+    if (code < 128 && strchr("frtI/\\-\"", (int)code)) return 0.46;
+    if (code < 128 && strchr("mwMW@%", (int)code)) return 0.98;
+    return code >= 'A' && code <= 'Z' ? 0.74 : 0.63;
+}
+
+double cli_svg_width(const char *text, double size)
+{
+    double width = 0;
+    for (size_t left = strlen(text), bytes; left > 0; left -= bytes, text += bytes) {
+        bytes = embla_utf8_length(text, left);
+        width += character_width(bytes > 0 ? embla_utf8_code(text, bytes) : '?');
+        bytes = bytes > 0 ? bytes : 1;
+    }
+    return width * size;
+}
+
 /* Formats a value of an axis: integers with commas, decimals as many as the step has. */
 static void format_value(double value, double step, char text[CLI_CELL])
 {
@@ -236,11 +259,17 @@ static double y_label_width(const cli_svg *svg)
 void cli_svg_open(cli_svg *svg)
 {
     printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-           "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-           svg->width, svg->height, svg->width, svg->height);
+           "viewBox=\"0 %d %d %d\" role=\"img\">\n<title>",
+           svg->width, svg->height - svg->skip, svg->skip, svg->width, svg->height - svg->skip);
     print_escaped(svg->title);
-    printf("</title>\n<style>\n%s%s</style>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n",
-           css, svg->style ? svg->style : "", svg->width, svg->height);
+    puts("</title>");
+    if (svg->about) {
+        fputs("<desc>", stdout);
+        print_escaped(svg->about);
+        puts("</desc>");
+    }
+    printf("<style>\n%s%s</style>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", css,
+           svg->style ? svg->style : "", svg->width, svg->height);
     if (svg->plain) {
         svg->left = svg->top = 0;
         svg->right = svg->width;

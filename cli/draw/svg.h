@@ -32,6 +32,8 @@ typedef struct {
     cli_svg_axis x, y;
     bool plain;                      /* no axes: a page of width x height to draw on */
     const char *style;               /* additional CSS; NULL means none */
+    const char *about;               /* for readers who cannot see it; NULL means none */
+    int skip;                        /* pixels at the top that are left out */
     double left, right, top, bottom; /* set by open: the plot area, in pixels */
 } cli_svg;
 
@@ -58,6 +60,10 @@ void cli_svg_points(const cli_svg *svg, const char *class, const double *x, cons
 void cli_svg_mark(const cli_svg *svg, double x, int row, const char *text);
 /* Text at a pixel; anchor is "start", "middle" or "end"; class may be NULL. */
 void cli_svg_text(double x, double y, const char *class, const char *anchor, const char *text);
+
+/* The approximate width of text in the reader's sans-serif font of this size, rather too wide than
+ * too narrow. */
+double cli_svg_width(const char *text, double size);
 
 /* Prints bytes as XML text. Control characters, invalid UTF-8 and direction marks become U+FFFD. */
 void cli_svg_escape(const char *text, size_t length);

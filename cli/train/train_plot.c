@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
+#include "core/ending.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "draw/svg.h"
@@ -215,10 +215,8 @@ static bool is_plot(const char *path)
 int cli_plot_check(const cli_args *args, const char *path)
 {
     struct stat file;
-    const char *dot = strrchr(path, '.');
-    if (dot && !strchr(dot, '/') && strcasecmp(dot, ".svg") != 0)
-        return cli_usage("--plot writes SVG, not '%s'; choose a name that ends in .svg", dot);
-    int code = cli_inputs_check(args, path);
+    int code = cli_ending_check("plot", path, "SVG");
+    if (code == CLI_DONE) code = cli_inputs_check(args, path);
     if (code != CLI_DONE) return code;
     if (!cli_out_exists(path)) return cli_out_check(path, false);
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && is_plot(path)) return CLI_DONE;

@@ -11,144 +11,84 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/answers.h"
+#include "core/ending.h"
+#include "core/vectors.h"
 #include "core/verbs.h"
+#include "draw/compared.h"
+#include "verbs/compare_job.h"
 
-/* Tokens of a table for people, so that a matrix fits a terminal; columns of a word in it. */
-enum { TABLE_TOKENS = 10, WORD = 12 };
-
-/* The tokens of the command line in one table. */
-typedef struct {
-    cli_asked asked;
-    cli_tokens tokens;
-    int64_t *rows;
-    float *values; /* count x dim */
-    size_t dim;
-} side;
-
-enum { COSINE, DOT, ANGLE, EUCLIDEAN, MEASURES };
-static const char *const measures[MEASURES] = {"cosine", "dot", "angle", "euclidean"};
-
-typedef struct {
-    side first, second; /* second: the table of --with */
-    bool two;           /* --with is given */
-    bool across;        /* rows of the two tables have the same dim */
-    size_t count;       /* tokens */
-    int measure;        /* what a matrix shows */
-    bool ascii;
-} job;
-
-/* ---- figures ---- */
-
-/* Of two rows; the angle is in degrees. A row of zeros has no direction: cosine and angle are NaN.
- */
-typedef struct {
-    double norms[2], values[MEASURES];
-} figures;
-
-static figures compare_rows(const float *x, const float *y, size_t dim)
-{
-    figures f = {.norms = {embla_norm(x, dim), embla_norm(y, dim)}};
-    double sum = 0;
-    for (size_t k = 0; k < dim; k++) {
-        double difference = (double)x[k] - (double)y[k];
-        sum += difference * difference;
-    }
-    bool directed = f.norms[0] > 0 && f.norms[1] > 0;
-    f.values[COSINE] = directed ? embla_cosine(x, y, dim) : NAN;
-    f.values[DOT] = embla_dot(x, y, dim);
-    f.values[ANGLE] = directed ? acos(fmax(-1, fmin(1, f.values[COSINE]))) * 180 / acos(-1.0) : NAN;
-    f.values[EUCLIDEAN] = sqrt(sum);
-    return f;
-}
-
-/* Rows a and b of one table. */
-static figures pair_of(const side *s, size_t a, size_t b)
-{
-    return compare_rows(s->values + a * s->dim, s->values + b * s->dim, s->dim);
-}
-
-/* The rows of one token in both tables. */
-static figures across_of(const job *j, size_t i)
-{
-    size_t at = i * j->first.dim;
-    return compare_rows(j->first.values + at, j->second.values + at, j->first.dim);
-}
+/* Tokens of a table for people, so that a matrix fits a terminal. */
+enum { TABLE_TOKENS = 10 };
 
 /* ---- tables for people ---- */
 
-static const char *word_of(const job *j, size_t i, size_t columns, char text[CLI_WORD_TEXT])
+/* The rows of one token in both tables. */
+static cli_figures across_of(const cli_compare_job *j, size_t i)
 {
-    (void)cli_token_show(&j->first.asked, j->first.tokens.ids[i], j->ascii, columns, text);
-    return text;
+    size_t at = i * j->first.dim;
+    return cli_compare_rows(j->first.values + at, j->second.values + at, j->first.dim);
 }
 
-/* Four decimals, one for an angle; significant digits for very large and very small numbers. */
-static const char *number_text(double value, int measure, char text[CLI_CELL])
+static const char *word_of(const cli_compare_job *j, size_t i, size_t columns,
+                           char text[CLI_WORD_TEXT])
 {
-    double size = fabs(value);
-    bool plain = measure == COSINE || size == 0 || (size >= 1e-3 && size < 1e5);
-    if (isnan(value))
-        snprintf(text, CLI_CELL, "-");
-    else
-        snprintf(text, CLI_CELL,
-                 measure == ANGLE ? "%.1f"
-                 : plain          ? "%.4f"
-                                  : "%.4g",
-                 size < 5e-5 && plain ? 0.0 : value); /* no -0.0000 */
+    (void)cli_token_show(&j->first.asked, j->first.tokens.ids[i], j->ascii, columns, text);
     return text;
 }
 
 static void put_number(cli_grid *grid, double value, int measure)
 {
     char text[CLI_CELL];
-    cli_grid_put(grid, "%s", number_text(value, measure, text));
+    cli_grid_put(grid, "%s", cli_compare_number(value, measure, text));
 }
 
-static void print_figures(const figures *f)
+static void print_figures(const cli_figures *f)
 {
-    static const char *const labels[MEASURES] = {"cosine", "dot product", "angle", "distance"};
-    static const int order[MEASURES] = {DOT, EUCLIDEAN, COSINE, ANGLE};
+    static const char *const labels[CLI_COMPARE_MEASURES] = {"cosine", "dot product", "angle",
+                                                             "distance"};
+    static const int order[CLI_COMPARE_MEASURES] = {CLI_COMPARE_DOT, CLI_COMPARE_EUCLIDEAN,
+                                                    CLI_COMPARE_COSINE, CLI_COMPARE_ANGLE};
     char text[CLI_CELL];
-    for (size_t i = 0; i < MEASURES; i++) {
+    for (size_t i = 0; i < CLI_COMPARE_MEASURES; i++) {
         int m = order[i];
         bool none = isnan(f->values[m]);
         cli_out_fact(labels[m], "%s%s",
                      none ? "none: a row of zeros has no direction"
-                          : number_text(f->values[m], m, text),
-                     none || m != ANGLE ? "" : " degrees");
+                          : cli_compare_number(f->values[m], m, text),
+                     none || m != CLI_COMPARE_ANGLE ? "" : " degrees");
     }
 }
 
-static void print_pair(const job *j)
+static void print_pair(const cli_compare_job *j)
 {
-    figures f = pair_of(&j->first, 0, 1);
+    cli_figures f = cli_compare_pair(&j->first, 0, 1);
     char word[CLI_WORD_TEXT], text[CLI_CELL];
     for (size_t i = 0; i < 2; i++)
-        cli_out_fact("norm", "%s, %s", number_text(f.norms[i], DOT, text),
+        cli_out_fact("norm", "%s, %s", cli_compare_number(f.norms[i], CLI_COMPARE_DOT, text),
                      word_of(j, i, CLI_WORD_COLUMNS, word));
     print_figures(&f);
 }
 
 /* Every pair of three or more rows. */
-static void print_matrix(const job *j)
+static void print_matrix(const cli_compare_job *j)
 {
     char word[CLI_WORD_TEXT], align[TABLE_TOKENS + 3] = "lr";
     cli_grid grid = {.columns = j->count + 2};
     memset(align + 2, 'r', j->count);
-    cli_grid_put(&grid, "%s", measures[j->measure]);
+    cli_grid_put(&grid, "%s", cli_compare_measures[j->measure]);
     cli_grid_put(&grid, "norm");
-    for (size_t b = 0; b < j->count; b++) cli_grid_put(&grid, "%s", word_of(j, b, WORD, word));
+    for (size_t b = 0; b < j->count; b++)
+        cli_grid_put(&grid, "%s", word_of(j, b, CLI_COMPARE_WORD, word));
     for (size_t a = 0; a < j->count; a++) {
-        cli_grid_put(&grid, "%s", word_of(j, a, WORD, word));
-        put_number(&grid, pair_of(&j->first, a, a).norms[0], DOT);
+        cli_grid_put(&grid, "%s", word_of(j, a, CLI_COMPARE_WORD, word));
+        put_number(&grid, cli_compare_pair(&j->first, a, a).norms[0], CLI_COMPARE_DOT);
         for (size_t b = 0; b < j->count; b++)
-            put_number(&grid, pair_of(&j->first, a, b).values[j->measure], j->measure);
+            put_number(&grid, cli_compare_pair(&j->first, a, b).values[j->measure], j->measure);
     }
     cli_grid_print(&grid, align);
 }
 
-static void print_side(const char *label, const char *path, const side *s)
+static void print_side(const char *label, const char *path, const cli_compare_side *s)
 {
     char rows[CLI_CELL];
     cli_out_fact(label, "%s, %s x %zu", path, cli_commas(embla_table_rows(s->asked.table), rows),
@@ -156,38 +96,40 @@ static void print_side(const char *label, const char *path, const side *s)
 }
 
 /* Each token in both tables. */
-static void print_across(const job *j)
+static void print_across(const cli_compare_job *j)
 {
     char word[CLI_WORD_TEXT];
     cli_grid grid = {.columns = j->across ? 7 : 3};
     cli_grid_put(&grid, "token");
     cli_grid_put(&grid, "norm 1");
     cli_grid_put(&grid, "norm 2");
-    for (int m = 0; m < MEASURES && j->across; m++) cli_grid_put(&grid, "%s", measures[m]);
+    for (int m = 0; m < CLI_COMPARE_MEASURES && j->across; m++)
+        cli_grid_put(&grid, "%s", cli_compare_measures[m]);
     for (size_t i = 0; i < j->count; i++) {
-        cli_grid_put(&grid, "%s", word_of(j, i, WORD, word));
-        put_number(&grid, pair_of(&j->first, i, i).norms[0], DOT);
-        put_number(&grid, pair_of(&j->second, i, i).norms[0], DOT);
-        for (int m = 0; m < MEASURES && j->across; m++)
+        cli_grid_put(&grid, "%s", word_of(j, i, CLI_COMPARE_WORD, word));
+        put_number(&grid, cli_compare_pair(&j->first, i, i).norms[0], CLI_COMPARE_DOT);
+        put_number(&grid, cli_compare_pair(&j->second, i, i).norms[0], CLI_COMPARE_DOT);
+        for (int m = 0; m < CLI_COMPARE_MEASURES && j->across; m++)
             put_number(&grid, across_of(j, i).values[m], m);
     }
     cli_grid_print(&grid, j->across ? "lrrrrrr" : "lrr");
 }
 
 /* Each pair of tokens in both tables. */
-static void print_pairs_of_both(const job *j)
+static void print_pairs_of_both(const cli_compare_job *j)
 {
     char a[CLI_WORD_TEXT], b[CLI_WORD_TEXT];
     cli_grid grid = {.columns = 4};
-    cli_grid_put(&grid, "%s", measures[j->measure]);
+    cli_grid_put(&grid, "%s", cli_compare_measures[j->measure]);
     cli_grid_put(&grid, "table 1");
     cli_grid_put(&grid, "table 2");
     cli_grid_put(&grid, "difference");
     for (size_t i = 0; i < j->count; i++) {
         for (size_t k = i + 1; k < j->count; k++) {
-            double one = pair_of(&j->first, i, k).values[j->measure];
-            double two = pair_of(&j->second, i, k).values[j->measure];
-            cli_grid_put(&grid, "%s, %s", word_of(j, i, WORD, a), word_of(j, k, WORD, b));
+            double one = cli_compare_pair(&j->first, i, k).values[j->measure];
+            double two = cli_compare_pair(&j->second, i, k).values[j->measure];
+            cli_grid_put(&grid, "%s, %s", word_of(j, i, CLI_COMPARE_WORD, a),
+                         word_of(j, k, CLI_COMPARE_WORD, b));
             put_number(&grid, one, j->measure);
             put_number(&grid, two, j->measure);
             put_number(&grid, two - one, j->measure);
@@ -196,7 +138,7 @@ static void print_pairs_of_both(const job *j)
     cli_grid_print(&grid, "lrrr");
 }
 
-static void print_table(const cli_args *args, const job *j)
+static void print_table(const cli_args *args, const cli_compare_job *j)
 {
     if (!j->two && j->count == 2) {
         print_pair(j);
@@ -214,27 +156,28 @@ static void print_table(const cli_args *args, const job *j)
 
 /* ---- text and JSON for programs ---- */
 
-static void text_line(const side *x, size_t a, const side *y, size_t b, const figures *f)
+static void text_line(const cli_compare_side *x, size_t a, const cli_compare_side *y, size_t b,
+                      const cli_figures *f)
 {
     cli_token_write(&x->asked, x->tokens.ids[a]);
     printf("\t%" PRId64 "\t", x->tokens.ids[a]);
     cli_token_write(&y->asked, y->tokens.ids[b]);
     printf("\t%" PRId64 "\t%.9g\t%.9g", y->tokens.ids[b], f->norms[0], f->norms[1]);
-    for (int m = 0; m < MEASURES; m++) printf("\t%.9g", f->values[m]);
+    for (int m = 0; m < CLI_COMPARE_MEASURES; m++) printf("\t%.9g", f->values[m]);
     putchar('\n');
 }
 
-static void text_pairs(const side *s)
+static void text_pairs(const cli_compare_side *s)
 {
     for (size_t a = 0; a < s->tokens.count; a++) {
         for (size_t b = a + 1; b < s->tokens.count; b++) {
-            figures f = pair_of(s, a, b);
+            cli_figures f = cli_compare_pair(s, a, b);
             text_line(s, a, s, b, &f);
         }
     }
 }
 
-static void print_text(const job *j)
+static void print_text(const cli_compare_job *j)
 {
     text_pairs(&j->first);
     if (!j->two) return;
@@ -242,21 +185,22 @@ static void print_text(const job *j)
     text_pairs(&j->second);
     if (j->count > 1 && j->across) putchar('\n');
     for (size_t i = 0; i < j->count && j->across; i++) {
-        figures f = across_of(j, i);
+        cli_figures f = across_of(j, i);
         text_line(&j->first, i, &j->second, i, &f);
     }
 }
 
-static void json_figures(const figures *f, size_t a, size_t b, cli_json *json)
+static void json_figures(const cli_figures *f, size_t a, size_t b, cli_json *json)
 {
     cli_json_open(json, NULL, '{');
     cli_json_whole(json, "a", (int64_t)a);
     cli_json_whole(json, "b", (int64_t)b);
-    for (int m = 0; m < MEASURES; m++) cli_json_real(json, measures[m], f->values[m]);
+    for (int m = 0; m < CLI_COMPARE_MEASURES; m++)
+        cli_json_real(json, cli_compare_measures[m], f->values[m]);
     cli_json_close(json, '}');
 }
 
-static void json_side(const side *s, cli_json *json)
+static void json_side(const cli_compare_side *s, cli_json *json)
 {
     cli_json_whole(json, "rows", embla_table_rows(s->asked.table));
     cli_json_whole(json, "dim", (int64_t)s->dim);
@@ -266,21 +210,21 @@ static void json_side(const side *s, cli_json *json)
         cli_token_json(&s->asked, s->tokens.ids[i], json);
         cli_json_whole(json, "id", s->tokens.ids[i]);
         cli_json_whole(json, "row", s->rows[i]);
-        cli_json_real(json, "norm", pair_of(s, i, i).norms[0]);
+        cli_json_real(json, "norm", cli_compare_pair(s, i, i).norms[0]);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
     cli_json_open(json, "pairs", '[');
     for (size_t a = 0; a < s->tokens.count; a++) {
         for (size_t b = a + 1; b < s->tokens.count; b++) {
-            figures f = pair_of(s, a, b);
+            cli_figures f = cli_compare_pair(s, a, b);
             json_figures(&f, a, b, json);
         }
     }
     cli_json_close(json, ']');
 }
 
-static void print_json(const job *j)
+static void print_json(const cli_compare_job *j)
 {
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
@@ -293,7 +237,7 @@ static void print_json(const job *j)
     if (j->across) {
         cli_json_open(&json, "across", '[');
         for (size_t i = 0; i < j->count; i++) {
-            figures f = across_of(j, i);
+            cli_figures f = across_of(j, i);
             json_figures(&f, i, i, &json);
         }
         cli_json_close(&json, ']');
@@ -304,7 +248,14 @@ static void print_json(const job *j)
 
 /* ---- the verb ---- */
 
-static int read_side(const cli_args *args, const char *path, const cli_tokens *tokens, side *s)
+static bool is_picture(const char *format)
+{
+    return strcmp(format, "table") != 0 && strcmp(format, "text") != 0 &&
+           strcmp(format, "json") != 0;
+}
+
+static int read_side(const cli_args *args, const char *path, const cli_tokens *tokens,
+                     cli_compare_side *s)
 {
     const size_t count = tokens->count;
     int code = cli_asked_rows(&s->asked, tokens, &s->rows);
@@ -321,7 +272,7 @@ static int read_side(const cli_args *args, const char *path, const cli_tokens *t
     return code;
 }
 
-static void free_side(side *s)
+static void free_side(cli_compare_side *s)
 {
     free(s->values);
     free(s->rows);
@@ -331,9 +282,9 @@ static void free_side(side *s)
 
 /* Finds the tokens of the first table in the second by their words, or by their numbers where a
  * token has no word. */
-static int find_in_second(const char *path, job *j)
+static int find_in_second(const char *path, cli_compare_job *j)
 {
-    side *to = &j->second;
+    cli_compare_side *to = &j->second;
     char text[CLI_WORD_TEXT];
     int code = CLI_DONE;
     for (size_t i = 0; i < j->count && code == CLI_DONE; i++) {
@@ -352,7 +303,7 @@ static int find_in_second(const char *path, job *j)
     return code;
 }
 
-static int open_second(const cli_args *args, job *j)
+static int open_second(const cli_args *args, cli_compare_job *j)
 {
     const char *path = cli_args_text(args, "with");
     int code = cli_asked_open(args, path, &j->second.asked);
@@ -367,12 +318,12 @@ static int open_second(const cli_args *args, job *j)
     return CLI_DONE;
 }
 
-static int set_up(const cli_args *args, bool table, job *j)
+static int set_up(const cli_args *args, const char *format, cli_compare_job *j)
 {
     const char *path = args->operands[0], *measure = cli_args_text(args, "measure");
     j->two = cli_args_given(args, "with");
     j->ascii = !cli_utf8_wanted();
-    while (strcmp(measures[j->measure], measure) != 0) j->measure++;
+    while (strcmp(cli_compare_measures[j->measure], measure) != 0) j->measure++;
     int code = cli_asked_open(args, path, &j->first.asked);
     j->first.tokens.split = true;
     j->first.tokens.least = j->two ? 1 : 2;
@@ -385,30 +336,67 @@ static int set_up(const cli_args *args, bool table, job *j)
     if (j->count < (j->two ? 1 : 2))
         return cli_usage("compare has %zu token%s; it needs at least 2, or 1 and --with", j->count,
                          j->count == 1 ? "" : "s");
+    const bool table = strcmp(format, "table") == 0, picture = is_picture(format);
     if (table && j->count > TABLE_TOKENS)
         return cli_usage("compare has %zu tokens, but a table has at most %d; use --format text "
                          "or --json",
                          j->count, TABLE_TOKENS);
+    if (picture && j->count > CLI_COMPARED_MOST)
+        return cli_usage("compare has %zu tokens, but a picture has at most %d; use --format text "
+                         "or --json",
+                         j->count, (int)CLI_COMPARED_MOST);
+    if (picture && j->two)
+        return cli_usage("a picture shows one table; leave --with out, or use --format table");
     code = read_side(args, path, &j->first.tokens, &j->first);
     return code == CLI_DONE && j->two ? open_second(args, j) : code;
 }
 
+static const char *format_name(size_t n)
+{
+    static const char *const formats[] = {"auto", "table", "text", "json", "svg", "png", "html"};
+    return n < sizeof formats / sizeof formats[0] ? formats[n] : NULL;
+}
+
+/* Chooses the format; *out is "table", "text", "json" or that of a picture. */
+static int read_format(const cli_args *args, const char **out)
+{
+    const char *format = cli_args_text(args, "format");
+    const char *asked = strcmp(format, "auto") != 0 ? format : NULL;
+    if (cli_args_flag(args, "json") && asked && strcmp(asked, "json") != 0)
+        return cli_usage("--json and --format %s cannot be used together", format);
+    if (cli_args_flag(args, "json")) asked = "json";
+    int code = cli_ending_choose(args, format_name, asked, out);
+    if (code == CLI_DONE && !*out) *out = isatty(STDOUT_FILENO) ? "table" : "text";
+    return code;
+}
+
+static int print_as(const cli_args *args, const char *format, const cli_compare_job *j)
+{
+    static const char *const kinds[] = {"svg", "png", "html"}; /* in the order of cli_sheet_kind */
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(format, kinds[i]) == 0) return cli_compare_sheet(args, j, (cli_sheet_kind)i);
+    if (strcmp(format, "json") == 0)
+        print_json(j);
+    else if (strcmp(format, "table") == 0)
+        print_table(args, j);
+    else
+        print_text(j);
+    return CLI_DONE;
+}
+
 static int run(const cli_args *args)
 {
-    job j = {0};
-    const char *format = cli_args_text(args, "format");
-    bool json = cli_args_flag(args, "json"), given = strcmp(format, "auto") != 0;
-    bool table = given ? strcmp(format, "table") == 0 : isatty(STDOUT_FILENO);
-    if (json && given) return cli_usage("--json and --format %s cannot be used together", format);
+    cli_compare_job j = {0};
+    const char *format;
     if (args->operand_count < 2)
         return cli_usage("compare needs a TOKEN; '-' reads tokens from standard input");
-    int code = set_up(args, table && !json, &j);
-    if (code == CLI_DONE && json)
-        print_json(&j);
-    else if (code == CLI_DONE && table)
-        print_table(args, &j);
-    else if (code == CLI_DONE)
-        print_text(&j);
+    int code = read_format(args, &format);
+    if (code == CLI_DONE) code = set_up(args, format, &j);
+    if (code == CLI_DONE)
+        code = cli_vectors_redirect(args, strcmp(format, "png") == 0 ? CLI_VECTORS_PNG
+                                                                     : CLI_VECTORS_TEXT);
+    if (code == CLI_DONE) code = print_as(args, format, &j);
+    code = cli_out_done(code);
     free_side(&j.first);
     free_side(&j.second);
     return code;
@@ -416,7 +404,7 @@ static int run(const cli_args *args)
 
 static const char *measure_name(size_t n)
 {
-    return n < MEASURES ? measures[n] : NULL;
+    return n < CLI_COMPARE_MEASURES ? cli_compare_measures[n] : NULL;
 }
 
 static const cli_option options[] = {
@@ -432,8 +420,14 @@ static const cli_option options[] = {
     {.name = "format",
      .value = "FORMAT",
      .standard = "auto",
-     .choices = cli_rank_format,
-     .help = "output format; auto means table on a terminal, text elsewhere"},
+     .choices = format_name,
+     .help = "output format; auto means the extension of FILE, or a table on a terminal and text "
+             "elsewhere"},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .help = "write to FILE, such as picture.svg, .png, .html, pairs.txt or .json"},
+    {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
@@ -450,7 +444,9 @@ const cli_verb cli_verb_compare = {
         "lookup'; - reads them from standard input, one on each line or all on one line. An "
         "unknown word is skipped with a note, and the exit code is 3, if two others are left.\n\n"
         "For two tokens, the table has the norms of their rows, the dot product, the distance, the "
-        "cosine and the angle. For three to 10 tokens it is a matrix of one measure.\n\n"
+        "cosine and the angle. For three to 10 tokens it is a matrix of one measure. A picture "
+        "(--output FILE.svg, .png or .html) shows two rows as arrows, and three to 24 as a matrix "
+        "in colours.\n\n"
         "--with OTHER looks up the same tokens in a second table. If both tables have the same "
         "dim, the row of each token is compared with its row in OTHER. Each pair of tokens is "
         "compared in both tables, whatever their dims are.\n\n"

@@ -57,7 +57,7 @@ static int read_options(job *j, const cli_args *args)
                                .plain = cli_args_flag(args, "plain"),
                                .strict = cli_args_flag(args, "strict"),
                                .threads = (int)cli_args_count(args, "threads")};
-    return cli_vectors_choose(args, CLI_VECTORS_TEXT, &j->form);
+    return cli_vectors_choose(args, cli_vectors_text_format, false, &j->form);
 }
 
 static int open_encoder(job *j, const cli_args *args)
@@ -300,8 +300,11 @@ static const cli_option options[] = {
      .value = "FORMAT",
      .standard = "text",
      .choices = cli_vectors_text_format,
-     .help = "output format"},
-    {.name = "output", .letter = 'o', .value = "FILE", .help = "write to FILE"},
+     .help = "output format; taken from the extension of FILE if not given"},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .help = "write to FILE, such as vectors.npy"},
     {.name = "force", .help = "replace FILE if it exists"},
     {.name = NULL}};
 

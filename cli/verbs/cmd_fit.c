@@ -8,6 +8,7 @@
 #include "embla_search.h"
 
 #include "core/complain.h"
+#include "core/ending.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
@@ -96,6 +97,7 @@ static int run(const cli_args *args)
     if (!path) return cli_usage("fit needs --output FILE");
     int code = read_options(args, &o);
     if (code == CLI_DONE) code = cli_inputs_check(args, path);
+    if (code == CLI_DONE) code = cli_ending_no_picture(path, "a fit");
     if (code == CLI_DONE) code = cli_out_check_new(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) code = cli_static_model_open(args, false, &model);
     if (code == CLI_DONE) code = fit(args, &model, &o);

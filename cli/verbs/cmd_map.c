@@ -17,6 +17,7 @@
 #include "embla_lab.h"
 
 #include "core/answers.h"
+#include "core/ending.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "core/progress.h"
@@ -75,18 +76,13 @@ typedef struct {
 
 static int read_kind(const cli_args *args, job *j)
 {
-    const char *path = cli_args_text(args, "output"), *dot = path ? strrchr(path, '.') : NULL;
-    const char *name = cli_args_given(args, "format") ? cli_args_text(args, "format")
-                       : dot                          ? dot + 1
-                                                      : "";
+    const char *path = cli_args_text(args, "output"), *name = cli_args_text(args, "format");
     if (!path) return cli_usage("map needs a file to write: --output map.html, .svg or .png");
     j->path = path;
-    for (j->kind = 0; j->kind < KINDS; j->kind++)
-        if (strcasecmp(name, kinds[j->kind]) == 0) break;
-    if (j->kind == KINDS && strcasecmp(name, "htm") == 0) j->kind = HTML;
-    if (j->kind == KINDS)
-        return cli_usage(
-            "--output: unknown file extension of '%s'; use .html, .svg or .png, or --format", path);
+    int code = cli_ending_choose(args, kind_name, name, &name);
+    if (code != CLI_DONE) return code;
+    if (!name) return cli_usage("map needs --format html, svg or png to write to '%s'", path);
+    while (strcmp(name, kinds[j->kind]) != 0) j->kind++;
     if (j->kind != HTML && cli_args_given(args, "neighbours"))
         return cli_usage("--neighbours needs a page (.html): a picture does not show them");
     if (cli_args_flag(args, "only") && !cli_args_given(args, "words") &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ending.h"
 #include "core/inputs.h"
 #include "core/model.h"
 #include "core/out.h"
@@ -90,6 +91,7 @@ static int train(const cli_args *args, embla_tokenizer_train_options *o)
     embla_tokenizer_trained trained;
     cli_progress progress;
     int code = cli_inputs_check(args, path);
+    if (code == CLI_DONE) code = cli_ending_no_picture(path, "a tokenizer");
     if (code == CLI_DONE) code = cli_out_check_new(path, cli_args_flag(args, "force"));
     if (code != CLI_DONE) return code;
     cli_progress_begin(&progress, quiet);

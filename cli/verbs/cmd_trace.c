@@ -14,6 +14,7 @@
 #include "embla_store.h"
 
 #include "core/amount.h"
+#include "core/ending.h"
 #include "core/inputs.h"
 #include "core/model_text.h"
 #include "core/out.h"
@@ -166,6 +167,7 @@ static int run(const cli_args *args)
         return cli_usage("trace needs a FILE, or --model NAME");
     if (!cli_args_text(args, "output")) return cli_usage("trace needs -o OUT, or --replay TRACE");
     int code = cli_inputs_check(args, cli_args_text(args, "output"));
+    if (code == CLI_DONE) code = cli_ending_check("output", cli_args_text(args, "output"), "npy");
     if (code == CLI_DONE) code = cli_rows_hash(args, &j);
     if (code == CLI_DONE) code = record(args, &j);
     cli_rows_free(&j);

@@ -18,7 +18,7 @@ try embed names a --first-position x
 try embed fox.vec the --positions learned
 try embed fox.vec the --first-position 1
 try embed fox.vec the --positions sinusoidal --first-position 9007199254740993
-try embed names a --positions rotary
+try embed names a --positions alibi
 try embed names a --part head --plain
 try embed names a --part rows
 try embed names a --dim 17

@@ -31,7 +31,7 @@ ln fox.vec other.vec
 try lookup fox.vec the -o other.vec --plain
 try lookup fox.vec the -o missing/row.txt
 echo kept >kept
-try lookup fox.vec nothing -o kept
+try lookup fox.vec nothing -o kept --plain
 cat kept
 # what exists is replaced only when asked, and only by what is whole
 try lookup fox.vec the -o kept --plain --dim 1
