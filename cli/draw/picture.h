@@ -9,6 +9,7 @@
 #include "embla.h"
 
 #include "draw/pen.h"
+#include "draw/tables.h"
 
 typedef struct {
     const embla_table *table;
@@ -34,5 +35,11 @@ typedef struct {
 
 /* The same results as cli_picture_draw. */
 int cli_sum_draw(const cli_sum *sum, bool *drawn);
+
+/* The two tables of a sum side by side, with the chosen rows of the tokens marked. The same
+ * results.
+ */
+int cli_tables_draw(const cli_table_view views[2], const cli_pen_tokens *tokens, size_t dim,
+                    bool color, bool *drawn);
 
 #endif

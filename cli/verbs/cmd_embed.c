@@ -144,6 +144,13 @@ static int print_data(const job *j)
 
 /* ---- the two tables ---- */
 
+typedef struct {
+    float values[PARTS][CLI_PEN_ROWS * CLI_PEN_NUMBERS];
+    int64_t positions[CLI_PEN_ROWS]; /* positions, not rows of the position table */
+    char headings[PARTS][2 * CLI_CELL];
+    char tables[2][2 * CLI_CELL + 8]; /* "what: rows, 27 x 16" */
+} drawing;
+
 static int read_token_row(const void *context, int64_t row, float *out)
 {
     const job *j = context;
@@ -163,17 +170,17 @@ static int read_position_row(const void *context, int64_t row, float *out)
 }
 
 /* The tables of tokens and of positions; computed has the positions of a formula. */
-static void view_tables(const job *j, char (*headings)[2 * CLI_CELL], const int64_t *computed,
+static void view_tables(const job *j, const drawing *d, const int64_t *computed,
                         cli_table_view views[2])
 {
-    views[0] = (cli_table_view){.heading = headings[0],
+    views[0] = (cli_table_view){.heading = adds_positions(j) ? d->tables[0] : d->headings[0],
                                 .name = "row",
                                 .all = embla_table_rows(j->vectors.asked.table),
                                 .chosen = j->vectors.rows,
                                 .context = j,
                                 .read = read_token_row};
     views[1] =
-        (cli_table_view){.heading = headings[1],
+        (cli_table_view){.heading = d->tables[1],
                          .name = "position",
                          .all = j->learned.table ? embla_table_rows(j->learned.table) : INT64_MAX,
                          .zero = j->learned.zero,
@@ -183,12 +190,6 @@ static void view_tables(const job *j, char (*headings)[2 * CLI_CELL], const int6
 }
 
 /* ---- picture ---- */
-
-typedef struct {
-    float values[PARTS][CLI_PEN_ROWS * CLI_PEN_NUMBERS];
-    int64_t positions[CLI_PEN_ROWS]; /* positions, not rows of the position table */
-    char headings[PARTS][2 * CLI_CELL];
-} drawing;
 
 static int read_values(const job *j, drawing *d)
 {
@@ -225,6 +226,8 @@ static void write_headings(const job *j, drawing *d)
     snprintf(d->headings[2], sizeof d->headings[2], "%s, %.30s x %.30s",
              adds_positions(j) ? "sum" : "result",
              cli_commas((int64_t)j->vectors.tokens.count, rows), dim);
+    snprintf(d->tables[0], sizeof d->tables[0], "what: %s", d->headings[0]);
+    snprintf(d->tables[1], sizeof d->tables[1], "where: %s", d->headings[1]);
 }
 
 static int draw(const cli_args *args, const job *j, bool *drawn)
@@ -242,7 +245,13 @@ static int draw(const cli_args *args, const job *j, bool *drawn)
         .dim = dim_of(j),
         .positions = d.positions,
         .color = cli_color_wanted(cli_args_text(args, "color"))};
-    return cli_sum_draw(&sum, drawn);
+    cli_table_view views[2];
+    bool tables = false;
+    view_tables(j, &d, d.positions, views);
+    if (adds_positions(j) && !cli_args_flag(args, "quiet"))
+        code = cli_tables_draw(views, &sum.tokens, dim_of(j), sum.color, &tables);
+    if (tables) putchar('\n');
+    return code == CLI_DONE ? cli_sum_draw(&sum, drawn) : code;
 }
 
 static void print_positions(const job *j)
@@ -355,7 +364,7 @@ static int print_tables(const cli_args *args, const job *j, cli_sheet_kind kind)
     for (size_t i = 0; i < shown && code == CLI_DONE; i++) computed[i] = j->first + (int64_t)i;
     if (code == CLI_DONE && shown > 0) code = make_part(j, SUM, 0, shown, sums);
     write_headings(j, &d);
-    view_tables(j, d.headings, computed, both);
+    view_tables(j, &d, computed, both);
     write_words(args, j, cli_vectors_numbers(args, &j->vectors), &w);
     const cli_tables tables = {.title = w.title,
                                .facts = w.facts,
@@ -539,7 +548,9 @@ const cli_verb cli_verb_embed = {
     .text =
         "FILE is a checkpoint and TOKEN a token, as for 'embla lookup'. The tokens are one "
         "sequence: the first has position 0, or --first-position. Each vector is what the model "
-        "computes with: the row of the token (what), plus the row of its position (where).\n\n"
+        "computes with: the row of the token (what), plus the row of its position (where). The "
+        "picture shows both tables with the chosen rows marked, then the sums; with --quiet only "
+        "the sums.\n\n"
         "Facts of the architecture are applied: some models multiply a row by sqrt(dim) or "
         "another factor, and in some position 0 is a later row of the position table. The picture "
         "says so. An unknown word is an error, because it would shift the positions. A token "
