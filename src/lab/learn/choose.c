@@ -30,14 +30,8 @@ enum {
     WALK_BLOCK = 128        /* groups are multiples of this, where possible */
 };
 
-#define COLDEST                                                                                    \
-    1e-100 /* lower temperatures change nothing, and keep logit / temperature finite               \
-            */
-
 /* ---- loops for each instruction set ---- */
 
-EMBLA_ISA_FUNCTION(double, mass_of_row, (const float *x, size_t n, double base, double inverse),
-                   return embla_body_mass(x, n, base, inverse);)
 EMBLA_ISA_FUNCTION(bool, lot_reaches,
                    (uint64_t seed, uint64_t draw, uint64_t lot, const float *x, double inverse,
                     double limit, embla_luck_words words),
@@ -75,10 +69,10 @@ static mass mass_of(const look *l, const float *x, size_t n)
         m.tempered = m.plain;
         return m;
     }
-    m.plain = EMBLA_PICK(mass_of_row)(x, n, (double)m.most, 1.0);
+    m.plain = embla_softmax_mass(x, n, (double)m.most, 1.0);
     m.tempered = m.plain;
     if (l->inverse != 0.0 && l->inverse != 1.0)
-        m.tempered = EMBLA_PICK(mass_of_row)(x, n, (double)m.most, l->inverse);
+        m.tempered = embla_softmax_mass(x, n, (double)m.most, l->inverse);
     return m;
 }
 
@@ -490,7 +484,7 @@ embla_status embla_head_sample(const embla_head *head, const float *hidden, size
     EMBLA_TRY(embla_walk_of(head, hidden, count, options->threads, out, &walk));
     if (count == 0) return EMBLA_OK;
     const uint64_t rows = (uint64_t)walk.head.rows;
-    const rules r = {.temperature = fmax(options->temperature, COLDEST),
+    const rules r = {.temperature = fmax(options->temperature, EMBLA_COLDEST),
                      .top_p = options->top_p < 1.0 ? options->top_p : 0.0,
                      .min_p = options->min_p,
                      .top_k = options->top_k < rows ? options->top_k : 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small parts of choosing a token: exponentials, the luck of a token, and the cut that top-k,
- * top-p and min-p make. Inline, because loops call them.
+/* The small parts of choosing a token: the luck of a token, and the cut that top-k, top-p and min-p
+ * make. Inline, because loops call them.
  *
  * A candidate is an embla_scored (base/best.h): row is the token, score its logit. Every score is
  * a float widened to double, so it converts back exactly.
@@ -16,22 +16,6 @@
 #include "base/half.h"
 #include "base/math.h"
 #include "base/random.h"
-
-/* ---- sums of exponentials ---- */
-
-/* The sum of e^((x - base) / temperature) over n logits: 16 partial sums, added as a tree.
- * base is finite and not below any of them; inverse is 1 / temperature. */
-EMBLA_BODY double embla_body_mass(const float *x, size_t n, double base, double inverse)
-{
-    double sums[EMBLA_SUMS] = {0};
-    size_t i = 0;
-    for (; i + EMBLA_SUMS <= n; i += EMBLA_SUMS)
-        for (size_t j = 0; j < EMBLA_SUMS; j++)
-            sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
-    for (size_t j = 0; i + j < n; j++)
-        sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
-    return embla_add_tree(sums);
-}
 
 /* ---- luck ---- */
 

@@ -22,6 +22,18 @@ EMBLA_BODY double sum_body(const float *x, size_t n, float base)
     return embla_add_tree(sums);
 }
 
+EMBLA_BODY double mass_body(const float *x, size_t n, double base, double inverse)
+{
+    double sums[EMBLA_SUMS] = {0};
+    size_t i = 0;
+    for (; i + EMBLA_SUMS <= n; i += EMBLA_SUMS)
+        for (size_t j = 0; j < EMBLA_SUMS; j++)
+            sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
+    for (size_t j = 0; i + j < n; j++)
+        sums[j] += embla_exp_below(((double)x[i + j] - base) * inverse);
+    return embla_add_tree(sums);
+}
+
 EMBLA_BODY void gradient_body(float *x, size_t n, float base, float factor, float less)
 {
     for (size_t i = 0; i < n; i++) x[i] = embla_exp_clamp(x[i] - base);
@@ -33,6 +45,8 @@ EMBLA_ISA_FUNCTION(void, exponentials, (const float *x, size_t n, float base, fl
 EMBLA_ISA_FUNCTION(float, maximum, (const float *x, size_t n), return embla_max_row_f32(x, n);)
 EMBLA_ISA_FUNCTION(double, sum, (const float *x, size_t n, float base),
                    return sum_body(x, n, base);)
+EMBLA_ISA_FUNCTION(double, mass, (const float *x, size_t n, double base, double inverse),
+                   return mass_body(x, n, base, inverse);)
 EMBLA_ISA_FUNCTION(double, plain_sum, (const float *x, size_t n), return embla_sum_row_f32(x, n);)
 EMBLA_ISA_FUNCTION(void, gradient, (float *x, size_t n, float base, float factor, float less),
                    gradient_body(x, n, base, factor, less);)
@@ -50,6 +64,11 @@ float embla_softmax_max(const float *x, size_t n)
 double embla_softmax_sum(const float *x, size_t n, float base)
 {
     return EMBLA_PICK(sum)(x, n, base);
+}
+
+double embla_softmax_mass(const float *x, size_t n, double base, double inverse)
+{
+    return EMBLA_PICK(mass)(x, n, base, inverse);
 }
 
 double embla_softmax_plain_sum(const float *x, size_t n)
