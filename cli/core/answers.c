@@ -291,20 +291,27 @@ const char *cli_rank_format(size_t n)
     return n < sizeof formats / sizeof formats[0] ? formats[n] : NULL;
 }
 
-int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked, cli_rank *out)
+int cli_rank_read_form(const cli_args *args, cli_rank_form *out)
 {
     const char *format = cli_args_text(args, "format");
-    int64_t all = embla_table_rows(asked->table), top = cli_args_count(args, "top");
-    int64_t rows = searches && cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
     bool json = cli_args_flag(args, "json"), people = isatty(STDOUT_FILENO);
     if (json && strcmp(format, "auto") != 0)
         return cli_usage("--json and --format %s cannot be used together", format);
     if (strcmp(format, "auto") != 0) people = strcmp(format, "table") == 0;
+    *out = json ? CLI_RANK_JSON : people ? CLI_RANK_TABLE : CLI_RANK_TEXT;
+    return CLI_DONE;
+}
+
+int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked, cli_rank *out)
+{
+    int64_t all = embla_table_rows(asked->table), top = cli_args_count(args, "top");
+    int64_t rows = searches && cli_args_given(args, "rows") ? cli_args_count(args, "rows") : all;
+    cli_rank_form form;
+    int code = cli_rank_read_form(args, &form);
+    if (code != CLI_DONE) return code;
     if (rows > all) rows = all;
     *out = (cli_rank){.asked = asked,
-                      .form = json     ? CLI_RANK_JSON
-                              : people ? CLI_RANK_TABLE
-                                       : CLI_RANK_TEXT,
+                      .form = form,
                       .quiet = cli_args_flag(args, "quiet"),
                       .utf8 = cli_utf8_wanted(),
                       .rows = rows,
@@ -345,19 +352,6 @@ static double largest_of(const embla_neighbour *found, size_t count)
 
 enum { BAR = 12 }; /* columns of a full bar; fewer on a narrow terminal */
 
-/* Prints a bar, in eighths of a column with UTF-8. A negative score has no bar. padded: text
- * follows the bar. */
-static void print_bar(double part, int columns, bool utf8, bool padded)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    int steps = part > 0 ? (int)(8 * columns * fmin(part, 1) + 0.5) : 0;
-    int full = utf8 ? steps / 8 : (steps + 4) / 8, rest = utf8 ? steps % 8 : 0;
-    if (full + rest > 0 || padded) printf("  ");
-    for (int i = 0; i < full; i++) fputs(utf8 ? "█" : "#", stdout);
-    fputs(eighths[rest], stdout);
-    if (padded) printf("%*s", columns - full - (rest > 0), "");
-}
-
 typedef struct {
     int rank, token, id, score, bar; /* columns */
 } widths;
@@ -371,7 +365,7 @@ static void print_line(const cli_rank *rank, const embla_neighbour *found, size_
     (void)format_score(found->score, largest, score);
     printf("%*zu  %s%*s  %*" PRId64 "  %*s", wide->rank, n, word, wide->token - (int)columns, "",
            wide->id, token, wide->score, score);
-    print_bar(bars > 0 ? found->score / bars : 0, wide->bar, rank->utf8, sharing > 1);
+    cli_out_bar(bars > 0 ? found->score / bars : 0, wide->bar, rank->utf8, sharing > 1);
     if (sharing > 1) printf("  and %s", cli_plural(sharing - 1, "other token", score));
     putchar('\n');
 }

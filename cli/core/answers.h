@@ -113,6 +113,8 @@ typedef struct {
     int threads;
 } cli_rank;
 
+/* Reads --format and --json. CLI_DONE, or CLI_USAGE after a message. */
+int cli_rank_read_form(const cli_args *args, cli_rank_form *out);
 /* Reads the options of args and checks them against the table. searches: the verb has --rows, and
  * no more rows can be printed than are searched. */
 int cli_rank_set_up(const cli_args *args, bool searches, const cli_asked *asked, cli_rank *out);

@@ -472,3 +472,16 @@ const char *cli_args_text(const cli_args *args, const char *name)
 {
     return args->values[option_index(args, name)];
 }
+
+int cli_args_real(const cli_args *args, const char *name, double most, double *out)
+{
+    const char *text = cli_args_text(args, name);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value))
+        return cli_usage("--%s: '%.60s' is not a number such as 0.8", name, text);
+    if (value < 0 || value > most)
+        return cli_usage("--%s is %.60s; it must be between 0 and %g", name, text, most);
+    *out = value;
+    return CLI_DONE;
+}

@@ -101,5 +101,7 @@ bool cli_args_given(const cli_args *args, const char *name);
 bool cli_args_flag(const cli_args *args, const char *name);
 int64_t cli_args_count(const cli_args *args, const char *name);
 const char *cli_args_text(const cli_args *args, const char *name);
+/* Reads a finite number from 0 to most. CLI_DONE, or CLI_USAGE after a message. */
+int cli_args_real(const cli_args *args, const char *name, double most, double *out);
 
 #endif

@@ -115,6 +115,17 @@ const char *cli_out_block(double share, int tall, int line, bool utf8)
     return utf8 ? eighths[here] : here > 4 ? "#" : here > 0 ? "." : " ";
 }
 
+void cli_out_bar(double part, int columns, bool utf8, bool padded)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int steps = part > 0 ? (int)(8 * columns * (part < 1 ? part : 1) + 0.5) : 0;
+    int full = utf8 ? steps / 8 : (steps + 4) / 8, rest = utf8 ? steps % 8 : 0;
+    if (full + rest > 0 || padded) printf("  ");
+    for (int i = 0; i < full; i++) fputs(utf8 ? "█" : "#", stdout);
+    fputs(eighths[rest], stdout);
+    if (padded) printf("%*s", columns - full - (rest > 0), "");
+}
+
 void cli_grid_put(cli_grid *grid, const char *format, ...)
 {
     va_list list;

@@ -39,6 +39,10 @@ void cli_out_fact(const char *label, const char *format, ...) __attribute__((for
  * bars have eighths. A share above 0 is always visible. */
 const char *cli_out_block(double share, int tall, int line, bool utf8);
 
+/* Prints two spaces and a horizontal bar that fills `part` of the columns, in eighths of a column
+ * with UTF-8. A negative part has no bar. padded: text follows the bar. */
+void cli_out_bar(double part, int columns, bool utf8, bool padded);
+
 /* Cells are added row by row, then printed in columns: 'l' aligns left, 'r' right. The first row is
  * the heading. On a terminal that is too narrow each cell has its own line. */
 typedef struct {

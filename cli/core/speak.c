@@ -39,8 +39,11 @@ void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized 
                               int64_t tokens, cli_speaker *out)
 {
     embla_tokenizer_info info = {0};
-    *out =
-        (cli_speaker){.tokenizer = tokenizer, .tokenized = tokenized, .tokens = tokens, .bos = -1};
+    *out = (cli_speaker){.tokenizer = tokenizer,
+                         .tokenized = tokenized,
+                         .tokens = tokens,
+                         .bos = -1,
+                         .where = "--prompt"};
     if (!tokenizer || embla_tokenizer_describe(tokenizer, &info) != EMBLA_OK) return;
     bool words = info.kind == EMBLA_TOKENIZER_WORDLEVEL && info.unknown >= 0;
     out->style = words ? CLI_SPEAK_WORDS : CLI_SPEAK_TEXT;
@@ -100,13 +103,14 @@ bool cli_speaker_ends(const cli_speaker *speaker, int32_t token)
 /* The tokens of a prompt as 64-bit numbers: by the tokenizer, or a list of numbers. */
 static int read_prompt(const cli_speaker *s, const char *text, cli_tokens *list)
 {
-    if (!s->tokenizer)
-        return cli_tokens_list(list, text, "--prompt without a tokenizer (--tokenizer FILE)");
+    char where[2 * CLI_CELL];
+    (void)snprintf(where, sizeof where, "%s without a tokenizer (--tokenizer FILE)", s->where);
+    if (!s->tokenizer) return cli_tokens_list(list, text, where);
     if (embla_tokenize(s->tokenized, text, strlen(text), NULL) != EMBLA_OK)
-        return cli_failed("--prompt: %s", embla_error());
+        return cli_failed("%s: %s", s->where, embla_error());
     const int32_t *tokens = embla_tokenized_tokens(s->tokenized);
     size_t count = embla_tokenized_count(s->tokenized);
-    int code = count > 0 ? CLI_DONE : cli_failed("--prompt: '%.60s' has no tokens", text);
+    int code = count > 0 ? CLI_DONE : cli_failed("%s: '%.60s' has no tokens", s->where, text);
     for (size_t i = 0; i < count && code == CLI_DONE; i++) code = cli_tokens_add(list, tokens[i]);
     return code;
 }
@@ -115,9 +119,9 @@ static int check_prompt(const cli_speaker *s, const cli_tokens *list)
 {
     for (size_t i = 0; i < list->count; i++)
         if ((uint64_t)list->ids[i] >= (uint64_t)s->tokens)
-            return cli_failed("--prompt: token %" PRId64
+            return cli_failed("%s: token %" PRId64
                               " is out of range; the model has tokens 0 to %" PRId64 "%s",
-                              list->ids[i], s->tokens - 1,
+                              s->where, list->ids[i], s->tokens - 1,
                               s->tokenizer ? "; use the tokenizer that it was trained with" : "");
     return CLI_DONE;
 }

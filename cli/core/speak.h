@@ -35,6 +35,7 @@ typedef struct {
     bool lines;     /* a text may contain line ends */
     int32_t ends[CLI_SPEAK_ENDS];
     size_t end_count;
+    const char *where; /* of a prompt, in messages: "--prompt" */
 } cli_speaker;
 
 /* Speaks with a tokenizer and its embla_tokenized, which the caller keeps; NULL means token

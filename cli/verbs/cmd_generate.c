@@ -6,7 +6,6 @@
  * number is n * 2^32 + i.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +13,19 @@
 
 #include "embla_train.h"
 
+#include "core/language_model.h"
 #include "core/line_input.h"
 #include "core/model_text.h"
 #include "core/progress.h"
-#include "core/speak.h"
 #include "core/verbs.h"
-
-enum { PARALLEL_FROM = 4000000 }; /* parameters */
 
 typedef enum { END = 0, TOKENS = 1, POSITIONS = 2, STOPPED = 3 } reason;
 static const char *const reasons[] = {"end", "tokens", "positions", "interrupted"};
 
 typedef struct {
-    cli_model model;
-    embla_gpt *gpt;
-    embla_gpt_shape shape; /* of gpt */
+    cli_language_model lm;
     embla_decoder *decoder;
     embla_head head;
-    cli_speaker speaker;
     embla_sample_options sample;
     int32_t *tokens; /* the prompt, then the generated tokens */
     size_t prompt;   /* tokens of the prompt */
@@ -48,51 +42,18 @@ typedef struct {
 
 /* ---- options ---- */
 
-static int read_real(const cli_args *args, const char *name, double most, double *out)
-{
-    const char *text = cli_args_text(args, name);
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value))
-        return cli_usage("--%s: '%.60s' is not a number such as 0.8", name, text);
-    if (value < 0 || value > most)
-        return cli_usage("--%s is %.60s; it must be between 0 and %g", name, text, most);
-    *out = value;
-    return CLI_DONE;
-}
-
 static int read_sampling(const cli_args *args, embla_sample_options *out)
 {
     embla_sample_options o = {.top_k = (size_t)cli_args_count(args, "top-k"),
-                              .seed = (uint64_t)cli_args_count(args, "seed"),
-                              .threads = (int)cli_args_count(args, "threads")};
-    int code = read_real(args, "temperature", 1000, &o.temperature);
-    if (code == CLI_DONE) code = read_real(args, "top-p", 1, &o.top_p);
-    if (code == CLI_DONE) code = read_real(args, "min-p", 1, &o.min_p);
+                              .seed = (uint64_t)cli_args_count(args, "seed")};
+    int code = cli_args_real(args, "temperature", 1000, &o.temperature);
+    if (code == CLI_DONE) code = cli_args_real(args, "top-p", 1, &o.top_p);
+    if (code == CLI_DONE) code = cli_args_real(args, "min-p", 1, &o.min_p);
     *out = o;
     return code;
 }
 
-/* ---- the model ---- */
-
-static int open_model(const cli_args *args, job *j)
-{
-    int code = cli_model_open(args, args->operands[0], &j->model);
-    if (code != CLI_DONE) return code;
-    if (embla_gpt_open(j->model.checkpoint, &j->gpt) != EMBLA_OK)
-        return cli_failed("%s", embla_error());
-    code = cli_model_use_tokenizer(args, &j->model);
-    if (code != CLI_DONE) return code;
-    (void)cli_model_tokenizer(&j->model);
-    if (cli_model_bad_tokenizer(&j->model)[0])
-        cli_complain("tokens are numbers: %s", cli_model_bad_tokenizer(&j->model));
-    if (embla_gpt_describe(j->gpt, &j->shape) != EMBLA_OK) return cli_failed("%s", embla_error());
-    cli_speaker_of(&j->model, j->shape.vocab, &j->speaker);
-    /* for a small model, waking a second thread takes longer than a token */
-    if (j->sample.threads == 0 && embla_gpt_parameters(j->gpt) < PARALLEL_FROM)
-        j->sample.threads = 1;
-    return CLI_DONE;
-}
+/* ---- the prompt ---- */
 
 /* Copies the one line of standard input, which the caller frees. */
 static int read_line(char **out)
@@ -130,7 +91,7 @@ static int read_prompt(const cli_args *args, job *j)
     int64_t most = cli_args_count(args, "tokens");
     int code = text && strcmp(text, "-") == 0 ? read_line(&line) : CLI_DONE;
     if (code == CLI_DONE)
-        code = cli_speaker_prompt(&j->speaker, line ? line : text, &j->tokens, &j->prompt);
+        code = cli_speaker_prompt(&j->lm.speaker, line ? line : text, &j->tokens, &j->prompt);
     free(line);
     if (code != CLI_DONE) return code;
     j->implied = !text;
@@ -149,15 +110,15 @@ static int read_prompt(const cli_args *args, job *j)
  * slide. */
 static int make_decoder(job *j)
 {
-    const embla_gpt_shape *shape = &j->shape;
+    const embla_gpt_shape *shape = &j->lm.shape;
     size_t wanted = j->prompt + j->most;
     j->places = wanted < shape->positions ? wanted : shape->positions;
-    if (j->speaker.end_count > 0 && j->prompt > shape->positions)
+    if (j->lm.speaker.end_count > 0 && j->prompt > shape->positions)
         return cli_failed("--prompt is too long: %zu tokens, but the model has %zu positions",
                           j->prompt, shape->positions);
     j->hidden = malloc(shape->dim * sizeof *j->hidden);
     if (!j->hidden) return cli_failed("no memory for %zu numbers", shape->dim);
-    if (embla_decoder_new(j->gpt, j->places, &j->decoder) != EMBLA_OK ||
+    if (embla_decoder_new(j->lm.gpt, j->places, &j->decoder) != EMBLA_OK ||
         embla_decoder_head(j->decoder, &j->head) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
@@ -199,8 +160,8 @@ static int start_text(job *j, cli_said *said)
     j->fed = 0;
     for (size_t i = 0; i < j->prompt && !j->implied; i++) {
         int32_t token = j->tokens[i];
-        bool silent = i == 0 && j->speaker.leads;
-        if (!silent && !cli_said_add(said, &j->speaker, before, token))
+        bool silent = i == 0 && j->lm.speaker.leads;
+        if (!silent && !cli_said_add(said, &j->lm.speaker, before, token))
             return fail_after_text(j, said->error);
         before = token;
     }
@@ -227,7 +188,7 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
     int code = CLI_DONE;
     size_t i = 0;
     for (*why = TOKENS; i < j->most && code == CLI_DONE; i++) {
-        int32_t token = 0, before = j->implied && i == 0 && !j->speaker.leads
+        int32_t token = 0, before = j->implied && i == 0 && !j->lm.speaker.leads
                                         ? -1
                                         : j->tokens[j->prompt + i - 1];
         if (!cli_progress_step(&j->progress, "generate", 0, 1)) {
@@ -236,7 +197,7 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
         }
         if (i > 0 && j->fed == j->places) {
             *why = POSITIONS;
-            if (j->speaker.end_count > 0) break;
+            if (j->lm.speaker.end_count > 0) break;
             *why = TOKENS;
             code = slide(j, j->prompt + i);
         } else if (i > 0) {
@@ -245,14 +206,15 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
         if (code == CLI_DONE) code = sample(j, text, i, &token);
         if (code != CLI_DONE) break;
         j->tokens[j->prompt + i] = token;
-        if (cli_speaker_ends(&j->speaker, token)) {
+        if (cli_speaker_ends(&j->lm.speaker, token)) {
             *why = END;
             break;
         }
-        if (!cli_said_add(said, &j->speaker, before, token)) code = fail_after_text(j, said->error);
+        if (!cli_said_add(said, &j->lm.speaker, before, token))
+            code = fail_after_text(j, said->error);
         if (!j->json) cli_said_print(said, j->shown, stdout);
     }
-    if (code == CLI_DONE && !cli_said_end(said, &j->speaker))
+    if (code == CLI_DONE && !cli_said_end(said, &j->lm.speaker))
         code = fail_after_text(j, said->error);
     *count = i;
     return code;
@@ -273,7 +235,7 @@ static int generate_text(job *j, size_t text, cli_json *json, reason *why)
 {
     cli_said said = {0};
     size_t count = 0;
-    if (text > 0 && j->speaker.lines && !j->json) putchar('\n');
+    if (text > 0 && j->lm.speaker.lines && !j->json) putchar('\n');
     int code = start_text(j, &said);
     double start = cli_progress_now();
     if (code == CLI_DONE) code = generate(j, text, &said, &count, why);
@@ -343,13 +305,13 @@ static int run(const cli_args *args)
     if (code == CLI_DONE && cli_args_count(args, "tokens") > INT32_MAX)
         code = cli_usage("--tokens is %s; the maximum is %d", cli_args_text(args, "tokens"),
                          INT32_MAX);
-    if (code == CLI_DONE) code = open_model(args, &j);
+    if (code == CLI_DONE) code = cli_language_model_open(args, args->operands[0], &j.lm);
+    j.sample.threads = j.lm.threads;
     if (code == CLI_DONE) code = read_prompt(args, &j);
     if (code == CLI_DONE) code = make_decoder(&j);
     if (code == CLI_DONE) code = generate_texts(args, &j);
     embla_decoder_free(j.decoder);
-    embla_gpt_free(j.gpt);
-    cli_model_free(&j.model);
+    cli_language_model_free(&j.lm);
     free(j.tokens);
     free(j.hidden);
     return code;
