@@ -27,9 +27,9 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_trace,      &cli_verb_pack,    &cli_verb_warm,
     &cli_verb_verify,     &cli_verb_words,   &cli_verb_tokens,
     &cli_verb_tokenizer,  &cli_verb_encode,  &cli_verb_fit,
-    &cli_verb_search,     &cli_verb_train,   &cli_verb_generate,
-    &cli_verb_new,        &cli_verb_convert, &cli_verb_cost,
-    &cli_verb_plan,
+    &cli_verb_search,     &cli_verb_train,   &cli_verb_predict,
+    &cli_verb_generate,   &cli_verb_new,     &cli_verb_convert,
+    &cli_verb_cost,       &cli_verb_plan,
 #ifndef EMBLA_NO_BENCH
     &cli_verb_bench,
 #endif

@@ -5,6 +5,7 @@
  *   tokens -> table + positions -> layers -> head -> loss -> gradients -> step
  *   model + corpus -> train (steps, validation, checkpoints)
  *   model + tokens -> decoder -> the next token
+ *   model + tokens -> predict -> how probable each token is
  *
  * The rules of embla.h hold here too: the same seed gives the same bits for any number of threads,
  * and a training that is interrupted and resumed gives the same bits as one that is not. An engine
@@ -356,6 +357,48 @@ EMBLA_API EMBLA_CHECKED embla_status embla_decoder_append(embla_decoder *decoder
 /* The head of the model, for embla_head_sample and embla_head_top. */
 EMBLA_API EMBLA_CHECKED embla_status embla_decoder_head(const embla_decoder *decoder,
                                                         embla_head *out);
+
+/* ---- predict: how probable tokens are ---- */
+
+/* A token at one place of a text. */
+typedef struct {
+    int32_t token;
+    float logit;            /* before the temperature */
+    double log_probability; /* natural logarithm, among all tokens, at the temperature */
+    int64_t rank; /* 1 is the highest logit; of equal logits the lower token comes first */
+} embla_prediction;
+
+typedef struct {
+    double temperature;   /* divides the logits; 0 means 1. Ranks do not depend on it */
+    size_t top;           /* next tokens for `next`, at most all tokens of the model */
+    const int32_t *asked; /* asked_count tokens for `asked` */
+    size_t asked_count;
+    int threads;
+    uint64_t reserved[4]; /* must be 0 */
+} embla_predict_options;
+
+/* What embla_gpt_predict writes. The arrays are the caller's; NULL means not wanted. */
+typedef struct {
+    embla_prediction *next;  /* top: the most probable tokens after the text, best first */
+    embla_prediction *asked; /* asked_count: the asked tokens after the text */
+    embla_prediction *each;  /* count: each token of the text after those before it. The first has
+                                none before it: its logit, logarithm and rank are 0 */
+    float *attention; /* layers x heads x count: the weights with which the last token attends to
+                         the tokens of the text; those of a head sum to 1 */
+    double loss; /* output, with each: the mean of -log_probability of all tokens but the first, in
+                    nats; 0 if there is only one. e^loss is the perplexity */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_predict_results;
+
+/* Computes what the model expects after count tokens, and how probable these tokens are. A call
+ * that fails writes nothing. options NULL means the defaults. EMBLA_ERR_RANGE for more tokens than
+ * the model has positions, for a token or a top that it does not have, and for a logit that is NaN
+ * or infinite. EMBLA_ERR_ARGUMENT without a token, or for a temperature that is negative or not
+ * finite. */
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_predict(const embla_gpt *gpt, const int32_t *tokens,
+                                                       size_t count,
+                                                       const embla_predict_options *options,
+                                                       embla_predict_results *results);
 
 /* ---- train: steps, validation, checkpoints ---- */
 

@@ -32,6 +32,7 @@ extern const cli_verb cli_verb_encode;
 extern const cli_verb cli_verb_fit;
 extern const cli_verb cli_verb_search;
 extern const cli_verb cli_verb_train;
+extern const cli_verb cli_verb_predict;
 extern const cli_verb cli_verb_generate;
 extern const cli_verb cli_verb_new;
 extern const cli_verb cli_verb_convert;

@@ -36,6 +36,7 @@ row tokens names/tokenizer.json --decode -- 1
 row encode words.vec --format text -- 'the cat' 'the dog'
 row search words.vec text.txt --top 1 --index out.embla -q -- 'the cat' 'the dog'
 row generate names --tokens 3 -- emma
+row predict names --top 2 -- emma anna
 
 echo
 # unknown: the command, its exit code, lines of stdout, message

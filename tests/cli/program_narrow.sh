@@ -10,7 +10,8 @@ for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama
     "near words.vec cat" "compare words.vec cat dog" "compare words.vec cat dog tuesday king" \
     "compare words.vec cat dog --with words.vec" "embed names e m m a" "embed words.vec cat dog --positions sinusoidal" \
     "new -o t.npy --rows 100 --dim 8 --force" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
-    "bench --list" "words village.txt -o z.vec --force --watch cat,dog,king,queen 2>/dev/null" "generate names --count 2"; do
+    "bench --list" "words village.txt -o z.vec --force --watch cat,dog,king,queen 2>/dev/null" "generate names --count 2" \
+    "predict names emm --token a --attention" "predict names annabellaann -k 30 --attention"; do
     on_terminal 60 "embla $command" >screen
     [[ -s screen ]] || echo "nothing: $command"
     LC_ALL=C.UTF-8 awk -v c="$command" 'length > 60 { print c ": " $0 }' screen

@@ -11,7 +11,7 @@ import re
 import sys
 
 ELEMENTS = """embla_word embla_file embla_chunk embla_text_span embla_encoded embla_neighbour embla_span
-    embla_choice embla_diff_row embla_health_duplicate embla_eval_missing embla_cost_part
+    embla_choice embla_prediction embla_diff_row embla_health_duplicate embla_eval_missing embla_cost_part
     embla_plan_part embla_finding""".split()
 
 bad, seen = [], set()

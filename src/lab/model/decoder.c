@@ -9,14 +9,18 @@
  * embla_decoder_new allocates one block of memory: keys (layers x most x K), values, and the
  * activations of a block of tokens. K = kv_heads x numbers in a head.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/layout.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "learn/softmax.h"
+#include "model/decoder.h"
 #include "model/gpt_ngram.h"
 #include "model/gpt_trunk.h"
+#include "model/layers_product.h"
 
 enum { BLOCK = 64 }; /* tokens that pass through the layers together */
 
@@ -132,9 +136,39 @@ static embla_status norm(const embla_decoder *d, const embla_layer_way *way, con
                               d->stats);
 }
 
-/* Adds the attention branch of a layer to x. */
+/* The weights with which one query (heads x size) attends to the tokens of `count` keys: for each
+ * head the softmax of query . key / sqrt(size). embla_attention_one never has them all. */
+static void weigh(const embla_gpt *gpt, const float *query, const float *keys, size_t count,
+                  float *out)
+{
+    const embla_gpt_shape *s = &gpt->shape;
+    const float scale = (float)(1.0 / sqrt((double)gpt->size));
+    const size_t group = s->heads / s->kv_heads; /* heads that share keys */
+    for (size_t kv = 0; kv < s->kv_heads; kv++) {
+        const embla_plain_product scores = {.m = group,
+                                            .n = count,
+                                            .k = gpt->size,
+                                            .a = query + kv * group * gpt->size,
+                                            .b = keys + kv * gpt->size,
+                                            .a_stride = gpt->size,
+                                            .b_stride = gpt->size * s->kv_heads,
+                                            .out = out + kv * group * count,
+                                            .out_stride = count,
+                                            .form = EMBLA_PRODUCT_A_BT};
+        embla_product_plain(&scores);
+    }
+    for (size_t head = 0; head < s->heads; head++, out += count) {
+        for (size_t i = 0; i < count; i++) out[i] *= scale;
+        embla_softmax_exp(out, count, embla_softmax_max(out, count), out);
+        const double sum = embla_softmax_plain_sum(out, count);
+        for (size_t i = 0; i < count; i++) out[i] = (float)((double)out[i] / sum);
+    }
+}
+
+/* Adds the attention branch of a layer to x. weights (heads x (first + n); NULL: not wanted) gets
+ * those of the last token. */
 static embla_status add_attention(embla_decoder *d, const embla_layer_way *way, size_t layer,
-                                  size_t first, size_t n)
+                                  size_t first, size_t n, float *weights)
 {
     const embla_gpt *gpt = d->gpt;
     const embla_gpt_shape *s = &gpt->shape;
@@ -155,6 +189,7 @@ static embla_status add_attention(embla_decoder *d, const embla_layer_way *way, 
         EMBLA_TRY(embla_attention_one(way, joint, keys, values, first + i + 1, s->heads,
                                       s->kv_heads, gpt->size, d->attended + i * s->dim));
     }
+    if (weights) weigh(gpt, d->joint + (n - 1) * gpt->joint, keys, first + n, weights);
     return embla_linear_forward(way, d->attended, n, s->dim, weight(d, layer, EMBLA_GPT_O),
                                 weight(d, layer, EMBLA_GPT_O_BIAS), s->dim, true, d->x);
 }
@@ -179,8 +214,9 @@ static embla_status add_feed_forward(embla_decoder *d, const embla_layer_way *wa
                                 weight(d, layer, EMBLA_GPT_DOWN_BIAS), s->dim, true, d->x);
 }
 
+/* attention (layers x heads x (first + n); NULL: not wanted) gets the weights of the last token. */
 static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, const int32_t *tokens,
-                               size_t first, size_t n)
+                               size_t first, size_t n, float *attention)
 {
     const embla_gpt *gpt = d->gpt;
     embla_embed_options embed = {.position_table = gpt->positions, .threads = way->threads};
@@ -195,7 +231,9 @@ static embla_status run_layers(embla_decoder *d, const embla_layer_way *way, con
     for (size_t layer = 0; layer < gpt->shape.layers; layer++) {
         if (gpt->grams && layer == gpt->shape.ngram.layer)
             EMBLA_TRY(embla_gpt_ngram_more(gpt, way, d->tokens + first, first, n, &d->grams, d->x));
-        EMBLA_TRY(add_attention(d, way, layer, first, n));
+        float *weights = attention;
+        if (weights) weights += layer * gpt->shape.heads * (first + n);
+        EMBLA_TRY(add_attention(d, way, layer, first, n, weights));
         EMBLA_TRY(add_feed_forward(d, way, layer, n));
     }
     return EMBLA_OK;
@@ -219,33 +257,45 @@ static embla_status check_tokens(const embla_decoder *d, const int32_t *tokens, 
     return EMBLA_OK;
 }
 
-embla_status embla_decoder_append(embla_decoder *decoder, const int32_t *tokens, size_t count,
-                                  const embla_decoder_options *options, float *hidden)
+/* Writes what the head gets of n tokens of the block, from token `from` on. */
+static embla_status finish(const embla_decoder *d, const embla_layer_way *way, size_t from,
+                           size_t n, float *hidden)
 {
-    embla_decoder *d = decoder;
-    EMBLA_NEED(decoder);
-    EMBLA_NEED_MANY(tokens, count);
-    EMBLA_TRY(embla_options_check(options));
-    int threads = options ? options->threads : 0;
+    const embla_gpt *gpt = d->gpt;
+    const float *x = d->x + from * gpt->shape.dim;
+    if (!gpt->shape.no_norm_last)
+        return norm(d, way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
+                    embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), x, n, hidden);
+    memcpy(hidden, x, n * gpt->shape.dim * sizeof(float));
+    return EMBLA_OK;
+}
+
+embla_status embla_decoder_run(embla_decoder *d, const int32_t *tokens, size_t count, int threads,
+                               const embla_decoder_view *view)
+{
     const embla_layer_way way = {.compute = EMBLA_F32, .threads = threads};
-    size_t n = 0;
     EMBLA_TRY(embla_threads_check(threads));
     EMBLA_TRY(check_tokens(d, tokens, count));
-    for (size_t done = 0; done < count; done += n) {
+    for (size_t done = 0, n; done < count; done += n) {
         n = count - done < BLOCK ? count - done : BLOCK;
-        EMBLA_TRY(run_layers(d, &way, tokens + done, d->taken + done, n));
-    }
-    if (count > 0 && hidden) {
-        const embla_gpt *gpt = d->gpt;
-        const float *last = d->x + (n - 1) * gpt->shape.dim;
-        if (gpt->shape.no_norm_last)
-            memcpy(hidden, last, gpt->shape.dim * sizeof(float));
-        else
-            norm(d, &way, embla_gpt_weight(gpt, EMBLA_GPT_NORM_GAIN),
-                 embla_gpt_weight(gpt, EMBLA_GPT_NORM_BIAS), last, 1, hidden);
+        const bool last = done + n == count;
+        EMBLA_TRY(
+            run_layers(d, &way, tokens + done, d->taken + done, n, last ? view->attention : NULL));
+        if (view->all) EMBLA_TRY(finish(d, &way, 0, n, view->all + done * d->gpt->shape.dim));
+        if (view->last && last) EMBLA_TRY(finish(d, &way, n - 1, 1, view->last));
     }
     d->taken += count;
     return EMBLA_OK;
+}
+
+embla_status embla_decoder_append(embla_decoder *decoder, const int32_t *tokens, size_t count,
+                                  const embla_decoder_options *options, float *hidden)
+{
+    EMBLA_NEED(decoder);
+    EMBLA_NEED_MANY(tokens, count);
+    EMBLA_TRY(embla_options_check(options));
+    return embla_decoder_run(decoder, tokens, count, options ? options->threads : 0,
+                             &(embla_decoder_view){.last = hidden});
 }
 
 embla_status embla_decoder_head(const embla_decoder *decoder, embla_head *out)
