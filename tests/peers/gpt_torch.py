@@ -8,10 +8,12 @@ Random models of small shapes (GPT-2's, Llama's, microGPT's and others): the los
 of all tensors as PyTorch's autograd has them in double, to 1e-5 of the largest of each tensor. Then
 folders, trained by `embla train` and written by embla_gpt_save: exactly
 the tensors of GPT2LMHeadModel and LlamaForCausalLM, and from the folder alone PyTorch computes the
-logits that we have, to 1e-4 of the largest. The models are written out below; no other module is
-needed. Exits 77 where there is no torch.
+logits that we have, to 1e-4 of the largest. `embla predict` of the same folders has PyTorch's
+logits to 1e-4, the same ten tokens in the same order, and the bits of each token. The models are
+written out below; no other module is needed. Exits 77 where there is no torch.
 """
 import json
+import math
 import os
 import struct
 import sys
@@ -20,7 +22,7 @@ import tempfile
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 sys.dont_write_bytecode = True  # beside common.py
 
-from common import must, skip
+from common import answer, must, skip
 
 try:
     import numpy
@@ -278,19 +280,57 @@ KINDS = {"gpt2": ("GPT2LMHeadModel", gpt2_list, gpt2_logits, "n_positions"),
          "llama": ("LlamaForCausalLM", llama_list, llama_logits, "max_position_embeddings")}
 
 
-def compare_folder(numbers, scratch, folder, kind):
+def read_config(folder):
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        config = json.load(file)
+        return json.load(file)
+
+
+def tokens_for(config, kind):
+    count = min(config[KINDS[kind][3]], 48)
+    return [(7 * i * i + 3 * i + 1) % config["vocab_size"] for i in range(count)]
+
+
+def compare_predicted(embla, folder, kind):
+    """`embla predict` with token numbers, because the folder has no tokenizer."""
+    config, logits_of = read_config(folder), KINDS[kind][2]
+    tokens = tokens_for(config, kind)
+    weights, _ = read_safetensors(os.path.join(folder, "model.safetensors"))
+    said = answer(embla, "predict", folder, ",".join(map(str, tokens)), "--top", "10",
+                  "--temperature", "0.5", "--token", "#5")
+    text, = said["texts"]
+    with torch.no_grad():
+        theirs = logits_of(weights, config, torch.tensor([tokens]))[0].double()
+    assert said["head"] == ("separate" if "lm_head.weight" in weights else "tied"), said["head"]
+    assert [t["id"] for t in text["tokens"]] == tokens, text["tokens"]
+    assert [n["id"] for n in text["next"]] == theirs[-1].topk(10).indices.tolist(), text["next"]
+    assert [n["rank"] for n in text["next"]] == list(range(1, 11))
+    asked = text["asked"]
+    assert asked["rank"] == 1 + (theirs[-1] > theirs[-1][5]).sum().item(), asked
+    worst = max(abs(n["logit"] - theirs[-1][n["id"]].item()) for n in text["next"] + [asked])
+    logs = torch.log_softmax(2 * theirs, -1)
+    for entry in text["next"] + [asked]:
+        assert abs(entry["probability"] - logs[-1][entry["id"]].exp().item()) <= 1e-4, entry
+    for at, entry in enumerate(text["tokens"][1:]):
+        worst = max(worst, abs(entry["logit"] - theirs[at][entry["id"]].item()))
+        assert abs(entry["bits"] + logs[at][entry["id"]].item() / math.log(2)) <= 1e-3, entry
+    loss = functional.nll_loss(logs[:-1], torch.tensor(tokens[1:])).item()
+    assert abs(text["bits_per_token"] - loss / math.log(2)) <= 1e-4, (text["bits_per_token"], loss)
+    assert abs(text["perplexity"] / math.exp(loss) - 1) <= 1e-4, (text["perplexity"], loss)
+    assert worst <= 1e-4, (folder, worst)
+    return worst
+
+
+def compare_folder(numbers, scratch, folder, kind):
+    config = read_config(folder)
     weights, said = read_safetensors(os.path.join(folder, "model.safetensors"))
-    architecture, list_of, logits_of, positions = KINDS[kind]
+    architecture, list_of, logits_of, _ = KINDS[kind]
     assert config["model_type"] == kind and config["architectures"] == [architecture], config
     assert said == {"format": "pt"}, said
     shapes = {name: list(t.shape) for name, t in weights.items()}
     assert shapes == list_of(config), sorted(set(map(str, shapes.items()))
                                              ^ set(map(str, list_of(config).items())))
     assert all(t.dtype == torch.float32 for t in weights.values())
-    count = min(config[positions], 48)
-    tokens = [(7 * i * i + 3 * i + 1) % config["vocab_size"] for i in range(count)]
+    tokens = tokens_for(config, kind)
     path = os.path.join(scratch, "logits")
     must(numbers, "logits", folder, path, *map(str, tokens))
     ours, _ = read_safetensors(path)
@@ -303,8 +343,7 @@ def compare_folder(numbers, scratch, folder, kind):
 
 def check_tokenizer(folder, text):
     """What the library `tokenizers` asks for, and that the text can be written with it."""
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        config = json.load(file)
+    config = read_config(folder)
     with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
         tokenizer = json.load(file)
     assert set(tokenizer) == TOKENIZER_KEYS, sorted(tokenizer)
@@ -340,6 +379,8 @@ def main():
                 must(numbers, "save", shape, folder)
                 worst = compare_folder(numbers, scratch, folder, kind)
                 print("%-12s saved: logits, worst %.1e" % (shape, worst))
+                worst = compare_predicted(embla, folder, kind)
+                print("%-12s predict: logits, worst %.1e" % (shape, worst))
         for preset, kind in (("gpt2-mini", "gpt2"), ("llama-mini", "llama")):
             worst = compare_trained(embla, numbers, scratch, preset, kind)
             print("%-12s trained: logits, worst %.1e" % (preset, worst))
