@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import operator
 import os
 import shutil
@@ -47,6 +48,28 @@ class Run(NamedTuple):
     def model(self) -> Model:
         """The trained model."""
         return Model(self.folder)
+
+
+class Prediction(NamedTuple):
+    """A token that may come next: its word (None if it has none), its id, logit and probability."""
+
+    word: str | None
+    id: int
+    logit: float
+    probability: float
+
+
+class Predictions(list[Prediction]):
+    """The next tokens, the most probable first. A notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(str(p.word if p.word is not None else p.id))}</td>"
+            f"<td>{p.id}</td><td>{p.logit:.2f}</td><td>{p.probability:.4f}</td></tr>"
+            for p in self
+        )
+        return ("<table><tr><th>word</th><th>id</th><th>logit</th><th>probability</th></tr>"
+                f"{rows}</table>")
 
 
 def _note(**entries: object) -> str:
@@ -248,6 +271,26 @@ class Model(_embla.Gpt):
                 parts += word.replace("\u2581", " ").encode("utf-8", "surrogateescape")
         return parts.decode("utf-8", "replace")
 
+    def _prompt(self, prompt: str | Sequence[int] | None) -> list[int]:
+        begin, _, leads = self._special()
+        if prompt is None:
+            return [0 if begin is None else begin]
+        if isinstance(prompt, str):
+            return ([begin] if begin is not None and leads else []) + self.tokens(prompt)
+        return list(prompt)
+
+    def predict(self, text: str | Sequence[int] | None = None, top: int = 10, *,
+                temperature: float = 1.0, threads: int = 0) -> Predictions:
+        """The most probable tokens after a text: a text, a list of tokens, or None for the beginning.
+
+        The temperature divides the logits before the softmax. It changes probabilities, not
+        their order.
+        """
+        found = self._predict(self._prompt(text), top, temperature=temperature, threads=threads)
+        return Predictions(Prediction(None if self._vocab is None else self._vocab.word(token),
+                                      token, logit, probability)
+                           for token, logit, probability in found)
+
     def generate(self, prompt: str | Sequence[int] | None = None, *, count: int = 1,
                  tokens: int = 256, temperature: float = 0.8, top_k: int = 0, top_p: float = 0.0,
                  min_p: float = 0.0, seed: int = 0, threads: int = 0) -> list[str]:
@@ -256,13 +299,7 @@ class Model(_embla.Gpt):
         The same seed gives the same texts, for any number of threads.
         """
         _check_counts(count=count)
-        begin, ends, leads = self._special()
-        if prompt is None:
-            ids = [0 if begin is None else begin]
-        elif isinstance(prompt, str):
-            ids = ([begin] if begin is not None and leads else []) + self.tokens(prompt)
-        else:
-            ids = list(prompt)
+        ids, ends = self._prompt(prompt), self._special()[1]
         texts = []
         for n in range(count):
             drawn, _ = self._generate(ids, tokens, ends=ends, temperature=temperature, top_k=top_k,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gpt: a decoder model, its tensors and its token table; drawing tokens from it. */
+/* Gpt: a decoder model, its tensors and its token table; drawing and predicting tokens. */
 #include "embla_train.h"
 #include "table.h"
 
+#include <math.h>
 #include <string.h>
 
 PyTypeObject *bind_gpt_type;
@@ -189,6 +190,66 @@ static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
     return result;
 }
 
+/* ---- predicting ---- */
+
+static PyObject *predicted(const embla_prediction *list, size_t count)
+{
+    PyObject *result = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; result && i < count; i++) {
+        PyObject *one = Py_BuildValue("(idd)", (int)list[i].token, (double)list[i].logit,
+                                      exp(list[i].log_probability));
+        if (!one) Py_CLEAR(result);
+        if (one) (void)PyList_SetItem(result, (Py_ssize_t)i, one);
+    }
+    return result;
+}
+
+static PyObject *predict(const embla_gpt *gpt, const bind_ids *prompt,
+                         embla_predict_options *options)
+{
+    embla_gpt_shape shape;
+    PyObject *result = NULL;
+    embla_status status = embla_gpt_describe(gpt, &shape);
+    if (status != EMBLA_OK) return bind_fail(status);
+    if (options->top > (uint64_t)shape.vocab) options->top = (size_t)shape.vocab;
+    int32_t *tokens = bind_ids_tokens(prompt, "token", shape.vocab);
+    if (!tokens) return NULL;
+    embla_prediction *list = PyMem_Malloc((options->top + 1) * sizeof *list);
+    if (list) {
+        embla_predict_results results = {.next = list};
+        BIND_RUN(true, status = embla_gpt_predict(gpt, tokens, prompt->count, options, &results));
+        result = status == EMBLA_OK ? predicted(list, options->top) : bind_fail(status);
+    } else {
+        PyErr_NoMemory();
+    }
+    PyMem_Free(list);
+    PyMem_Free(tokens);
+    return result;
+}
+
+static PyObject *gpt_predict(PyObject *self, BIND_ARGS)
+{
+    PyObject *prompt = NULL, *result = NULL;
+    bind_ids ids;
+    embla_predict_options options = {.top = 10, .temperature = 1};
+    const bind_argument arguments[] = {
+        {.name = "prompt", .kind = 'O', .to = &prompt, .required = true},
+        {.name = "top", .kind = 'z', .to = &options.top},
+        {.name = "temperature", .kind = 'd', .to = &options.temperature},
+        {.name = "threads", .kind = 'i', .to = &options.threads}};
+    if (!bind_arguments("_predict", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, false))
+        return NULL;
+    if (options.temperature == 0) {
+        bind_error(EMBLA_ERR_ARGUMENT, "temperature is 0; it must be above 0");
+    } else if (bind_ids_read(prompt, "prompt", &ids)) {
+        result = predict(handle_of(self), &ids, &options);
+        bind_ids_free(&ids);
+    }
+    bind_leave(self, false);
+    return result;
+}
+
 /* ---- what it is made of ---- */
 
 static PyObject *gpt_shape(PyObject *self, PyObject *unused)
@@ -233,6 +294,9 @@ static PyMethodDef methods[] = {
                 "_generate(prompt, tokens=256, *, ends=None, temperature=0.8, top_k=0, top_p=0.0,\n"
                 "          min_p=0.0, seed=0, text=0, threads=0)\n--\n\n"
                 "Tokens drawn after a prompt, and why drawing stopped."),
+    BIND_METHOD("_predict", gpt_predict,
+                "_predict(prompt, top=10, *, temperature=1.0, threads=0)\n--\n\n"
+                "The most probable tokens after a prompt: id, logit, probability of each."),
     {"shape", gpt_shape, METH_NOARGS, "shape()\n--\n\nThe sizes of the model."},
     {"tensors", gpt_tensors, METH_NOARGS, "tensors()\n--\n\nIts tensors by name, without a copy."},
     {"_table", gpt_table, METH_O, "_table($self, type, /)\n--\n\nThe token table."},

@@ -268,6 +268,7 @@ IDS = {
     "Tokenizer.decode": (np.array([3, 1, 4]), lambda x, s: TOKENIZER.decode(x)),
     "Detokenizer.add": (np.array([3, 1, 4]), lambda x, s: TOKENIZER.stream().add(x)),
     "generate prompt": (np.array([3, 1, 4]), lambda x, s: MODEL._generate(x, 4, seed=1)),
+    "predict prompt": (np.array([3, 1, 4]), lambda x, s: MODEL._predict(x, 4)),
     "generate ends": (np.array([3, 1, 4]), lambda x, s: MODEL._generate([1], 4, ends=x, seed=1)),
 }
 FLOATS = {

@@ -201,6 +201,33 @@ def test_store_refuses(path):
         embla.Store(path, place="moon")
 
 
+def check_predictions(model):
+    vocab = model.shape()["vocab"]
+    every = model.predict("ann", top=10**6)
+    assert len(every) == vocab and sorted(p.id for p in every) == list(range(vocab))
+    assert abs(sum(p.probability for p in every) - 1) < 1e-9
+    assert [p.logit for p in every] == sorted((p.logit for p in every), reverse=True)
+    assert all(p.word == model.words.word(p.id) for p in every)
+    logits = np.array([p.logit for p in every])
+    for temperature in (0.5, 1.0, 3.0):
+        some = model.predict("ann", top=4, temperature=temperature)
+        wanted = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
+        assert [p.id for p in some] == [p.id for p in every[:4]]
+        assert np.allclose([p.probability for p in some], wanted[:4])
+    begin, _, leads = model._special()
+    assert leads and model.predict() == model.predict([begin])
+    assert model.predict("ann") == model.predict([begin, *model.tokens("ann")], threads=2)
+    assert "<td>" in every._repr_html_() and len(every._repr_html_().split("<tr>")) == vocab + 2
+    with pytest.raises(ValueError, match="temperature is 0; it must be above 0"):
+        model.predict("ann", temperature=0)
+    with pytest.raises(ValueError, match="temperature is -1"):
+        model.predict("ann", temperature=-1)
+    with pytest.raises(embla.RangeError, match="tokens, but the model has 16 positions"):
+        model.predict("a" * 16)
+    with pytest.raises(ValueError, match="at least 1 token"):
+        model.predict([])
+
+
 def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
     text = tmp_path / "names.txt"
     text.write_text("\n".join(["anna", "bella", "clara", "dora", "emma", "frida", "greta"] * 8))
@@ -245,6 +272,7 @@ def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
         embla.train(tmp_path / "missing.txt", tmp_path / "e")
     with pytest.raises(TypeError):
         embla.train(text, tmp_path / "e", nonsense=3)
+    check_predictions(a)
     with pytest.raises(IndexError):
         a.generate([10**6])
     with pytest.raises(ValueError):

@@ -89,6 +89,8 @@ assert_type(index.search(["a"]), list[list[embla.Found]])
 assert_type(embla.words("x", dim=3), embla.Table)
 assert_type(embla.train("x", "y", rate=0.1).model, embla.Model)
 assert_type(embla.Model("x").generate(), list[str])
+assert_type(embla.Model("x").predict("a", top=3), embla.Predictions)
+assert_type(embla.Model("x").predict()[0].probability, float)
 assert_type(embla.Ngram.model("x").rows([1, 2]), Ids)
 with embla.Store("x") as store:
     assert_type(store, embla.Store)
