@@ -350,6 +350,19 @@ static int set_value(cli_args *args, size_t index, const char *text)
     return option->count ? read_count(option, text, &args->counts[index]) : CLI_DONE;
 }
 
+/* The same for a value that was typed: those of an option that repeats are all kept. */
+static int add_value(cli_args *args, size_t index, const char *text)
+{
+    const cli_option *option = cli_option_at(args->verb, index);
+    if (!option->repeats) return set_value(args, index, text);
+    if (args->repeated_count == CLI_REPEATED_MOST)
+        return cli_usage("--%s is given too often; at most %d times are possible", option->name,
+                         CLI_REPEATED_MOST);
+    args->repeated[args->repeated_count].option = index;
+    args->repeated[args->repeated_count++].text = text;
+    return set_value(args, index, text);
+}
+
 /* Parses the option at *i and moves *i to its last word. */
 static int read_option(int argc, char **argv, int *i, cli_args *args)
 {
@@ -363,12 +376,12 @@ static int read_option(int argc, char **argv, int *i, cli_args *args)
         args->values[index] = "";
         return CLI_DONE;
     }
-    if (is_attached(option, word)) return set_value(args, index, word + 2);
+    if (is_attached(option, word)) return add_value(args, index, word + 2);
     const char *text = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
     if (!text || text[0] == '\0' || (!equals && strncmp(text, "--", 2) == 0))
         return cli_usage("--%s needs a value: --%s %s", option->name, option->name, option->value);
     if (!equals) (*i)++;
-    return set_value(args, index, text);
+    return add_value(args, index, text);
 }
 
 static int read_operand(const char *word, cli_args *args)
@@ -484,4 +497,27 @@ int cli_args_real(const cli_args *args, const char *name, double most, double *o
         return cli_usage("--%s is %.60s; it must be between 0 and %g", name, text, most);
     *out = value;
     return CLI_DONE;
+}
+
+const char *cli_args_each(const cli_args *args, const char *name, size_t n)
+{
+    size_t index = option_index(args, name);
+    for (size_t i = 0; i < args->repeated_count; i++)
+        if (args->repeated[i].option == index && n-- == 0) return args->repeated[i].text;
+    return NULL;
+}
+
+int cli_args_set(cli_args *args, const char *name, const char *text)
+{
+    size_t index = option_index(args, name);
+    args->given[index] = true;
+    return set_value(args, index, text);
+}
+
+void cli_args_unset(cli_args *args, const char *name)
+{
+    size_t index = option_index(args, name);
+    args->given[index] = false;
+    args->values[index] = NULL;
+    args->counts[index] = 0;
 }

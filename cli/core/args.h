@@ -16,7 +16,9 @@
 
 /* Maximum number of operands, and of options of one verb including the global ones. */
 #define CLI_OPERANDS_MOST 4096
-#define CLI_OPTIONS_MOST  64
+#define CLI_OPTIONS_MOST  80
+/* Maximum number of values of options that may be given several times. */
+#define CLI_REPEATED_MOST 16
 
 /* Returns the n-th allowed word, NULL past the last. */
 typedef const char *(*cli_choices)(size_t n);
@@ -39,6 +41,7 @@ typedef struct {
     int64_t least, most;  /* limits of a count; most 0 means no maximum */
     cli_reads reads;      /* whether the value names something to read */
     bool count;           /* the value is an integer */
+    bool repeats;         /* may be given several times; see cli_args_each */
     char letter;          /* short form; 0 means none */
 } cli_option;
 
@@ -75,6 +78,11 @@ struct cli_args {
     bool given[CLI_OPTIONS_MOST];
     const char *operands[CLI_OPERANDS_MOST];
     size_t operand_count;
+    struct {
+        size_t option;
+        const char *text;
+    } repeated[CLI_REPEATED_MOST]; /* every value of the options that repeat */
+    size_t repeated_count;
 };
 
 extern const cli_verb *const cli_verbs[];     /* ends with NULL */
@@ -103,5 +111,13 @@ int64_t cli_args_count(const cli_args *args, const char *name);
 const char *cli_args_text(const cli_args *args, const char *name);
 /* Reads a finite number from 0 to most. CLI_DONE, or CLI_USAGE after a message. */
 int cli_args_real(const cli_args *args, const char *name, double most, double *out);
+/* The n-th value of an option that may be given several times. NULL past the last. */
+const char *cli_args_each(const cli_args *args, const char *name, size_t n);
+
+/* Gives an option a value, as if it had been typed; text must outlive args, and a flag takes "".
+ * CLI_DONE, or CLI_USAGE after a message. */
+int cli_args_set(cli_args *args, const char *name, const char *text);
+/* Takes an option away, as if it had not been typed. It must have no default. */
+void cli_args_unset(cli_args *args, const char *name);
 
 #endif

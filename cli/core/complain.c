@@ -21,7 +21,7 @@ static int terminal_width(void)
     return known ? size.ws_col : 0;
 }
 
-/* In a job of several processes: the last message while messages are kept, and our rank. */
+/* The last message while messages are kept; in a job of several processes, our rank. */
 static bool holding;
 static char held[640];
 static int own_rank;
@@ -37,6 +37,13 @@ void cli_complain_release(int rank, bool print)
     holding = false;
     own_rank = rank;
     if (print && held[0]) cli_complain("%s", held);
+    held[0] = '\0';
+}
+
+void cli_complain_take(char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", held);
+    holding = false;
     held[0] = '\0';
 }
 

@@ -22,7 +22,9 @@ typedef struct {
     double least, most; /* range of the values; open accepts any two numbers */
     const char *label;  /* NULL means none */
     bool log;
-    bool tight; /* end exactly at least and most, not at round numbers */
+    bool tight;               /* end exactly at least and most, not at round numbers */
+    const char *const *names; /* what 0, 1, .. are called, in place of numbers; NULL means none */
+    size_t name_count;        /* the range is theirs */
 } cli_svg_axis;
 
 typedef struct {
