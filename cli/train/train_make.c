@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ int cli_make_free_folder(const char *folder)
 
 static int set_folder(cli_training *t)
 {
+    if (!t->folder) return CLI_DONE;
     t->checkpoints = join(t->folder, "checkpoints");
     return t->checkpoints ? CLI_DONE : cli_failed("no memory for the path of %s", t->folder);
 }
@@ -351,10 +353,21 @@ static int load_model(cli_training *t)
 
 /* ---- the model ---- */
 
+/* --token-spread: the token table, which is the first tensor, begins with another spread. */
+static void scale_rows(const cli_training *t)
+{
+    embla_gpt_tensor rows;
+    double spread = t->spread > 0 ? t->spread : 1 / sqrt((double)t->shape.dim);
+    if (!(t->token_spread > 0) || embla_gpt_tensor_at(t->gpt, 0, &rows) != EMBLA_OK) return;
+    for (size_t i = 0; i < (size_t)rows.rows * rows.dim; i++)
+        rows.values[i] *= (float)(t->token_spread / spread);
+}
+
 static int make_model(cli_training *t)
 {
     if (t->from) return load_model(t);
     embla_status status = embla_gpt_new(&t->shape, t->options.seed, t->spread, &t->gpt);
+    if (status == EMBLA_OK) scale_rows(t);
     return status == EMBLA_OK ? CLI_DONE : library_error(status);
 }
 
@@ -456,16 +469,21 @@ static int check_memory(const cli_args *args, const cli_training *t, const embla
                             "anyway");
 }
 
+int cli_make_text(const cli_args *args, cli_training *t)
+{
+    int code = absolute_path(args->operands[0], &t->text);
+    if (code == CLI_DONE) code = open_corpus(args, t);
+    return code == CLI_DONE ? open_vocab(args, t) : code;
+}
+
 int cli_make_new(const cli_args *args, cli_training *t)
 {
     embla_gpt_memory plan;
     embla_status status = EMBLA_OK;
     const char *from = cli_args_text(args, "from");
     int code = set_folder(t);
-    if (code == CLI_DONE) code = absolute_path(args->operands[0], &t->text);
     if (code == CLI_DONE && from) code = absolute_path(from, &t->from);
-    if (code == CLI_DONE) code = open_corpus(args, t);
-    if (code == CLI_DONE) code = open_vocab(args, t);
+    if (code == CLI_DONE && !t->lender) code = cli_make_text(args, t);
     if (code != CLI_DONE) return code;
     set_vocab(t);
     if (!t->from) status = cli_make_plan(t, &plan);
@@ -514,6 +532,9 @@ static void read_note(cli_training *t, const char *note)
     free(preset);
     spread = cli_training_noted(note, "spread");
     if (spread) t->spread = strtod(spread, NULL);
+    free(spread);
+    spread = cli_training_noted(note, "token_spread");
+    if (spread) t->token_spread = strtod(spread, NULL);
     free(spread);
     t->from = read_note_text(note, "from");
     t->text = cli_training_noted(note, "text");

@@ -16,7 +16,10 @@ int cli_make_free_folder(const char *folder);
 /* The memory that the training needs, with the weights in bf16 if it computes in bf16. Returns the
  * library's status, without a message. */
 EMBLA_CHECKED embla_status cli_make_plan(const cli_training *t, embla_gpt_memory *out);
-/* Creates a training with the shape, options and corpus_options of t. */
+/* Opens the text, its words and its tokenizer, with the corpus_options of t. */
+int cli_make_text(const cli_args *args, cli_training *t);
+/* Creates a training with the shape, options and corpus_options of t. Opens the text, unless t has
+ * borrowed one. */
 int cli_make_new(const cli_args *args, cli_training *t);
 /* Reads the settings of the newest checkpoint in t's folder into t. */
 int cli_make_saved(const cli_args *args, cli_training *t);

@@ -195,16 +195,17 @@ static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
 
 /* ---- the file ---- */
 
-/* Whether the file is a chart that this file or words_plot.c has drawn. */
+/* Whether the file is a chart that this file, try_plot.c or words_plot.c has drawn. */
 static bool is_plot(const char *path)
 {
-    static const char *const titles[] = {"Loss on ", "Loss of words", "Cosines of words"};
+    static const char *const titles[] = {"Loss on ", "Loss of words", "Cosines of words",
+                                         "Validation losses on "};
     char line[256] = "", title[64] = "";
     bool ours = false;
     FILE *from = fopen(path, "re");
     if (!from) return false;
     if (fgets(line, sizeof line, from) && strncmp(line, "<svg ", 5) == 0 &&
-        strstr(line, "width=\"760\" height=\"440\"") && fgets(title, sizeof title, from))
+        strstr(line, "width=\"760\" height=\"") && fgets(title, sizeof title, from))
         for (size_t i = 0; i < sizeof titles / sizeof titles[0] && !ours; i++)
             ours = strncmp(title, "<title>", 7) == 0 &&
                    strncmp(title + 7, titles[i], strlen(titles[i])) == 0;

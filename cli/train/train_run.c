@@ -53,6 +53,14 @@ static void restore_line(void *context, const cli_log_line *line)
     t->before = line->seconds;
 }
 
+int cli_training_read_log(cli_training *t)
+{
+    t->validation = t->best = NAN;
+    t->first = embla_train_steps(t->train);
+    if (cli_log_read(t->log.path, t->first, restore_line, t, NULL)) return CLI_DONE;
+    return cli_failed("%s: %s", t->log.path, strerror(errno));
+}
+
 /* ---- saving ---- */
 
 /* Writes the model; all ranks take part. tokenizer.json is made of the words, or is the file of
@@ -73,6 +81,7 @@ static embla_status save_model(const cli_training *t)
 static int save(cli_training *t)
 {
     int code = CLI_DONE;
+    if (!t->folder) return CLI_DONE;
     char *note = cli_training_note(t);
     if (!note)
         code = cli_failed("no memory for the note of a checkpoint");
@@ -101,6 +110,7 @@ static int save_best(cli_training *t)
     if (code != CLI_DONE || !better) return code;
     t->best = t->validation;
     t->best_step = embla_train_steps(t->train);
+    if (!t->folder) return CLI_DONE;
     int used = snprintf(path, sizeof path, "%s/best", t->folder);
     if (used >= 0 && (size_t)used < sizeof path &&
         embla_train_save_model(t->train, path, t->tokenizer ? NULL : t->words) == EMBLA_OK)
@@ -130,7 +140,7 @@ static void save_during_training(cli_training *t)
 static bool save_due(const cli_training *t, double now)
 {
     int64_t step = embla_train_steps(t->train);
-    if (step >= t->steps) return false; /* finish saves the end */
+    if (step >= t->steps || !t->folder) return false; /* finish saves the end */
     return t->save_every > 0 ? step % t->save_every == 0 : now - t->saved >= SAVED_EVERY;
 }
 
@@ -151,6 +161,12 @@ static int validate_on(cli_training *t, int64_t batches, int64_t least)
     return CLI_DONE;
 }
 
+int64_t cli_training_last_batches(const cli_training *t)
+{
+    if (t->last_batches > 0) return t->last_batches;
+    return t->steps / LAST_SHARE > LAST_LEAST ? t->steps / LAST_SHARE : LAST_LEAST;
+}
+
 /* During training validation uses few batches, so that it takes a few percent of the time; the best
  * model is chosen by them. At the end it may take a sixth. The batches do not depend on when the
  * training runs. */
@@ -160,7 +176,7 @@ static int validate(cli_training *t)
     int code = validate_on(t, t->validate_every / VALIDATION_SHARE, VALIDATION_LEAST);
     if (code == CLI_DONE) code = save_best(t);
     if (code == CLI_DONE) code = cli_ranks_wait(&t->ranks);
-    if (code == CLI_DONE && last) code = validate_on(t, t->steps / LAST_SHARE, LAST_LEAST);
+    if (code == CLI_DONE && last) code = validate_on(t, cli_training_last_batches(t), 1);
     return code;
 }
 
@@ -210,12 +226,12 @@ static int after_step(cli_training *t)
                          .norm = last->norm,
                          .tokens = last->tokens,
                          .seconds = t->before + t->seconds};
-    if (code == CLI_DONE && !t->ranks.follows && !cli_log_add(&t->log, &line))
+    if (code == CLI_DONE && t->log.file >= 0 && !cli_log_add(&t->log, &line))
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
     if (code == CLI_DONE) code = cli_view_draw(t, now, false);
-    if (now - t->flushed >= 0.5 && !t->ranks.follows) {
+    if (now - t->flushed >= 0.5 && t->log.file >= 0) {
         t->flushed = now;
         (void)cli_log_flush(&t->log, false); /* an error is reported at the next checkpoint */
     }
@@ -254,6 +270,7 @@ static int prepare(cli_training *t)
 {
     int code = CLI_DONE;
     t->first = embla_train_steps(t->train);
+    if (!t->folder) return CLI_DONE;
     if (!t->resumed) {
         if (!t->ranks.follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
             return errno == ENOENT ? cli_out_check_folder(t->folder)
@@ -270,6 +287,7 @@ static int prepare(cli_training *t)
 static int check_weights(const cli_training *t)
 {
     if (embla_train_check(t->train) == EMBLA_OK) return CLI_DONE;
+    if (!t->folder) return cli_failed("%s", embla_error());
     return cli_failed("%.200s: %s", t->folder, embla_error());
 }
 
@@ -304,22 +322,27 @@ static int end_by_output(const cli_training *t)
     return CLI_FAILED;
 }
 
+int cli_training_do(cli_training *t)
+{
+    t->validation = t->best = NAN;
+    int code = prepare(t);
+    if (code != CLI_DONE) return code;
+    if (!t->ranks.follows) cli_view_start(t);
+    code = run_steps(t);
+    /* save the weights even after an error; with several ranks there is the last checkpoint */
+    if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code;
+    int kept = finish(t, t->first);
+    return code == CLI_DONE ? kept : code;
+}
+
 int cli_training_run(cli_training *t)
 {
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
     (void)signal(SIGPIPE, SIG_IGN);
-    t->validation = t->best = NAN;
     cli_progress_begin(&t->progress, t->quiet || t->json || t->ranks.follows);
-    int code = prepare(t);
-    if (code == CLI_DONE) {
-        if (!t->ranks.follows) cli_view_start(t);
-        code = run_steps(t);
-        /* save the weights even after an error; with several ranks there is the last checkpoint */
-        if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code;
-        int kept = finish(t, t->first);
-        if (code == CLI_DONE) code = kept;
-        if (code == CLI_DONE && ferror(stdout)) code = end_by_output(t);
-    }
+    int code = cli_training_do(t);
+    if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code; /* which ends the job */
+    if (code == CLI_DONE && ferror(stdout)) code = end_by_output(t);
     cli_progress_wipe(&t->progress);
     if (code == CLI_DONE && !t->ranks.follows) cli_view_end(t);
     (void)snprintf(

@@ -84,7 +84,7 @@ const char *cli_view_memory(const cli_training *t, char text[CLI_CELL])
     return cli_size(plan.total, text);
 }
 
-static void print_corpus(const cli_training *t)
+void cli_view_text(const cli_training *t)
 {
     char tokens[CLI_CELL], vocab[CLI_CELL], documents[CLI_CELL], kept[CLI_CELL];
     const embla_corpus *c = t->corpus;
@@ -283,7 +283,7 @@ void cli_view_start(const cli_training *t)
     if (t->json) {
         json_start(t);
     } else {
-        print_corpus(t);
+        cli_view_text(t);
         print_model(t);
         print_family(t);
         print_parts(t);
@@ -321,10 +321,10 @@ static void progress_line(const cli_training *t, FILE *to)
     (void)snprintf(loss, sizeof loss, "  loss %.40s", real_text(cli_training_loss(t), number));
     char *const less[] = {paced, validation, loss, NULL};
     for (size_t n = 0;; n++) {
-        int used =
-            snprintf(text, sizeof text, "step %s of %s%s%s%s  %s left",
-                     cli_commas(embla_train_steps(t->train), step), cli_commas(t->steps, steps),
-                     loss, validation, paced, left_text(t, left));
+        int used = snprintf(
+            text, sizeof text, "%s%sstep %s of %s%s%s%s  %s left", t->label ? t->label : "",
+            t->label ? "  " : "", cli_commas(embla_train_steps(t->train), step),
+            cli_commas(t->steps, steps), loss, validation, paced, left_text(t, left));
         if (used <= cli_progress_width() || !less[n]) break;
         less[n][0] = '\0';
     }

@@ -9,6 +9,8 @@
 
 /* Prints corpus, model, memory and training settings. */
 void cli_view_start(const cli_training *t);
+/* Prints the text, its vocabulary and what is set aside for validation. */
+void cli_view_text(const cli_training *t);
 /* Draws the progress and the watched rows, if it is time; the last drawing is always made and has
  * the final rows. Returns the exit code. */
 int cli_view_draw(cli_training *t, double now, bool last);

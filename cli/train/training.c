@@ -35,12 +35,13 @@ char *cli_training_note(const cli_training *t)
     const size_t most = sizeof((embla_train_saved *)NULL)->note;
     char *note = malloc(most);
     if (!note) return NULL;
-    int length = snprintf(
-        note, most,
-        "text=%s\npreset=%s\nfrom=%s\nsteps=%" PRId64 "\nvalidate_every=%" PRId64
-        "\nsave_every=%" PRId64 "\nkeep=%" PRId64 "\nspread=%.17g\nplot=%s\nwatch=%s\n",
-        t->text, t->preset ? t->preset : "", t->from ? t->from : "", t->steps, t->validate_every,
-        t->save_every, t->keep, t->spread, t->plot ? t->plot : "", t->watched ? t->watched : "");
+    int length = snprintf(note, most,
+                          "text=%s\npreset=%s\nfrom=%s\nsteps=%" PRId64 "\nvalidate_every=%" PRId64
+                          "\nsave_every=%" PRId64 "\nkeep=%" PRId64
+                          "\nspread=%.17g\ntoken_spread=%.17g\nplot=%s\nwatch=%s\n",
+                          t->text, t->preset ? t->preset : "", t->from ? t->from : "", t->steps,
+                          t->validate_every, t->save_every, t->keep, t->spread, t->token_spread,
+                          t->plot ? t->plot : "", t->watched ? t->watched : "");
     if (length >= 0 && (size_t)length < most) return note;
     free(note);
     return NULL;
@@ -55,6 +56,20 @@ char *cli_training_noted(const char *note, const char *key)
     return NULL;
 }
 
+/* ---- one text for several trainings ---- */
+
+void cli_training_borrow(cli_training *t, const cli_training *lender)
+{
+    t->lender = lender;
+    t->text = lender->text;
+    t->corpus_options = lender->corpus_options;
+    t->corpus = lender->corpus;
+    t->vocab = lender->vocab;
+    t->tokenizer = lender->tokenizer;
+    t->tokenizer_path = lender->tokenizer_path;
+    t->validates = lender->validates;
+}
+
 /* ---- the end ---- */
 
 void cli_training_free(cli_training *t)
@@ -63,16 +78,18 @@ void cli_training_free(cli_training *t)
     cli_log_close(&t->log);
     embla_train_free(t->train);
     embla_gpt_free(t->gpt);
-    embla_corpus_free(t->corpus);
-    free(t->words);
-    embla_vocab_free(t->vocab);
     embla_tokenized_free(t->writer_tokenized);
     embla_tokenizer_free(t->writer);
-    embla_tokenizer_free(t->tokenizer);
-    free(t->tokenizer_path);
+    if (!t->lender) {
+        embla_corpus_free(t->corpus);
+        embla_vocab_free(t->vocab);
+        embla_tokenizer_free(t->tokenizer);
+        free(t->tokenizer_path);
+        free(t->text);
+    }
+    free(t->words);
     free(t->noted_plot);
     free(t->noted_watch);
-    free(t->text);
     free(t->from);
     free(t->checkpoints);
     free(t->checkpoint);

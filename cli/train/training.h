@@ -21,7 +21,9 @@
 
 enum { CLI_RECENT = 100 }; /* the reported loss is the mean of so many steps */
 
-typedef struct {
+typedef struct cli_training cli_training;
+
+struct cli_training {
     /* processes */
     cli_ranks ranks;
     bool joins;      /* batches are cut into pieces: with --micro-batches, --fast or mpirun */
@@ -30,7 +32,8 @@ typedef struct {
 
     /* settings */
     bool json, quiet, resumed;
-    const char *folder;
+    const char *folder;             /* NULL means that nothing is written */
+    const char *label;              /* what the progress line begins with; NULL means nothing */
     const char *named;              /* the text as typed; NULL means the saved path */
     const char *plot;               /* NULL means no plot */
     const char *watched;            /* the list of --watch; NULL means none */
@@ -47,6 +50,8 @@ typedef struct {
     int64_t sample_every; /* 0 means no samples */
     double minutes;       /* maximum time of this run; 0 means none */
     double spread;
+    double token_spread;  /* of the initial token rows; 0 means that of all tables */
+    int64_t last_batches; /* of the validation at the end; 0 means by the number of steps */
     embla_gpt_shape shape;
     embla_train_options options;
     embla_corpus_options corpus_options;
@@ -54,6 +59,8 @@ typedef struct {
     size_t damaged;   /* number of newer checkpoints that cannot be read */
 
     /* corpus and model */
+    const cli_training *lender; /* the text, its words and its tokenizer belong to this training,
+                                   which must outlive this one; NULL means that they are its own */
     embla_corpus *corpus;
     embla_gpt *gpt;
     embla_train *train;
@@ -87,9 +94,11 @@ typedef struct {
     double before;                                /* ..and of earlier runs */
     double begun, pauses;                         /* start of this run; its time without steps */
     double spoken, saved, drawn, looked, flushed; /* when each was last done */
-} cli_training;
+};
 
 void cli_training_free(cli_training *t);
+/* Lets t read the text that another training has opened. */
+void cli_training_borrow(cli_training *t, const cli_training *lender);
 
 /* The mean loss of the last 100 steps; NaN if there are none. */
 double cli_training_loss(const cli_training *t);

@@ -16,6 +16,7 @@
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
 #include "train/train_run.h"
+#include "train/try.h"
 
 enum {
     WORDS_MOST = 1 << 22, /* of embla_corpus_options */
@@ -310,6 +311,8 @@ static int read_all(const cli_args *args, cli_training *t)
                              shapes[i]);
     t->shape = preset.shape;
     t->spread = preset.spread;
+    if (from && cli_args_given(args, "token-spread"))
+        return cli_usage("--token-spread has no effect: the rows come from --from");
     if (from) t->shape.dropout = -1; /* the model's own, unless --dropout is given */
     t->options =
         (embla_train_options){.batch = preset.batch,
@@ -323,6 +326,7 @@ static int read_all(const cli_args *args, cli_training *t)
                               .seed = (uint64_t)cli_args_count(args, "seed"),
                               .threads = t->ranks.threads};
     int code = read_training(args, &preset, t);
+    if (code == CLI_DONE) code = read_real(args, "token-spread", 0, 1e6, &t->token_spread);
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);
     if (code == CLI_DONE) code = read_freeze(args, &t->options);
@@ -389,6 +393,9 @@ static int start(const cli_args *args, cli_training *t)
 
 static int run(const cli_args *args)
 {
+    if (cli_args_given(args, "try")) return cli_try_main(args, read_all);
+    if (cli_args_given(args, "seeds"))
+        return cli_usage("--seeds needs --try; one training has one --seed");
     cli_training *t = calloc(1, sizeof *t);
     if (!t) return cli_failed("no memory for a training");
     t->log.file = -1;
@@ -445,6 +452,7 @@ static const cli_option options[] = {
      .value = "KIND",
      .choices = position_name,
      .help = "how the model knows the order of tokens"},
+    REAL("token-spread", "standard deviation of the initial token rows (default: the preset's)"),
     {.name = "tied", .help = "use the token table as the head"},
     {.name = "untied", .help = "use a separate table as the head"},
     REAL("rate", "peak learning rate"),
@@ -501,7 +509,10 @@ static const cli_option options[] = {
      .help = "keep the N newest checkpoints"},
     COUNT("every", "report every N steps (default: ten reports, and at least one a minute)"),
     COUNT("sample-every", "print a text that the model writes, every N steps"),
-    {.name = "plot", .value = "FILE", .help = "draw the loss curve to FILE (SVG) at each report"},
+    {.name = "plot",
+     .value = "FILE",
+     .help = "draw the loss curve to FILE (SVG) at each report; with --try the losses of all "
+             "combinations"},
     {.name = "watch",
      .value = "TOKENS",
      .help = "show how the rows of TOKENS (e,m,a or #5) move, their nearest rows, and the rows "
@@ -514,6 +525,12 @@ static const cli_option options[] = {
     COUNT("ngram-dim", "dim of the n-gram table (default: derived from --dim)"),
     COUNT("ngram-layer", "layer that receives the n-gram rows, from 0 (default: 0)"),
     REAL("ngram-rate", "learning rate of the n-gram rows (default: 0.05)"),
+    {.name = "try",
+     .value = "NAME=LIST",
+     .repeats = true,
+     .help = "train once with each value of an option, such as dim=8,16; several times: with each "
+             "combination"},
+    COUNT("seeds", "with --try: train each combination with N seeds, from --seed on (default: 1)"),
     {.name = "any-memory",
      .help = "start even if the training needs more memory than is available"},
     {.name = "ngram-shared",
@@ -569,6 +586,11 @@ const cli_verb cli_verb_train = {
         "the first part of the validation text. At the end it uses all of it, but at most one "
         "batch for every two steps. FOLDER/best is the model with the lowest validation loss "
         "during training.\n\n"
+        "--try compares: every combination of the values is trained, all on the same text in the "
+        "same order, and a table shows the validation losses. -o FOLDER keeps the models in a "
+        "folder each, named by their settings; --resume FOLDER in place of -o continues, and "
+        "reads what is already trained. A combination that is not possible has its reason in the "
+        "table.\n\n"
         "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
         "each line is an object, and \"event\" is start, report, sample, done, interrupted or out "
         "of time.",
