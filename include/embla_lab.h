@@ -38,6 +38,7 @@ typedef struct {
     embla_dtype dtype;            /* of token table, positions, head and trunk; 0 means f32 */
     embla_dtype ngram_dtype;      /* 0 means the same dtype */
     bool untied;                  /* the head is a separate table */
+    bool headless;                /* there is no head: an encoder, or word vectors */
     uint64_t reserved[4];         /* must be 0 */
 } embla_cost_model;
 
@@ -64,9 +65,23 @@ typedef struct {
 } embla_cost;
 
 /* Computes the cost of a model. EMBLA_ERR_ARGUMENT for a size that is missing, negative or too
- * large for 64 bits. EMBLA_ERR_SHAPE for a dim that is not a multiple of the dtype's block. */
+ * large for 64 bits, and for a model that is both untied and headless. EMBLA_ERR_SHAPE for a dim
+ * that is not a multiple of the dtype's block. */
 EMBLA_API EMBLA_CHECKED embla_status embla_cost_compute(const embla_cost_model *model,
                                                         embla_cost *out);
+/* The same for a checkpoint, with the parameters and bytes of its tensors. The trunk is all tensors
+ * that are no table and no head. Masks, rotary angles, lists of positions and a mapping of tokens
+ * are not parameters. A head that is stored beside an equal table does not count. One that the file
+ * lacks is as large as the table, if a flag or the architecture says that the model has one. The
+ * n-gram tables are those of the first layer that has some.
+ *
+ * model gets the sizes; NULL means that they are not wanted. Its dtype is that of the token table;
+ * 0 means that Embla cannot decode it. embla_cost_compute of them gives the same cost if all
+ * tensors have one dtype. EMBLA_ERR_NOT_FOUND if there is no token table. EMBLA_ERR_SHAPE if it is
+ * not rows x dim. */
+EMBLA_API EMBLA_CHECKED embla_status embla_cost_checkpoint(const embla_checkpoint *checkpoint,
+                                                           embla_cost_model *model,
+                                                           embla_cost *out);
 
 /* The n-th note, n from 0, about a figure that is often quoted for such a model and is wrong. NULL
  * past the last. */

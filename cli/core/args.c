@@ -88,8 +88,7 @@ const char *cli_choices_text(cli_choices choices, char *text, size_t size)
     return text;
 }
 
-/* Reports an unknown word with the nearest choice, or with all choices. */
-static int unknown_word(const char *what, const char *word, cli_choices choices)
+int cli_unknown_word(const char *what, const char *word, cli_choices choices)
 {
     const char *meant = nearest_choice(word, choices);
     char names[512];
@@ -241,7 +240,7 @@ static int unknown_verb(const char *word)
     for (size_t i = 0; i < sizeof missing_verbs / sizeof missing_verbs[0]; i++)
         if (strcmp(missing_verbs[i].word, word) == 0)
             return cli_usage("there is no verb '%s'; %s", word, missing_verbs[i].advice);
-    return unknown_word("verb", word, cli_verb_name);
+    return cli_unknown_word("verb", word, cli_verb_name);
 }
 
 /* ---- numbers ---- */
@@ -345,7 +344,7 @@ static int set_value(cli_args *args, size_t index, const char *text)
     args->values[index] = text;
     if (option->choices && !is_choice(text, option->choices)) {
         snprintf(what, sizeof what, "--%s", option->name);
-        return unknown_word(what, text, cli_option_listed(option));
+        return cli_unknown_word(what, text, cli_option_listed(option));
     }
     return option->count ? read_count(option, text, &args->counts[index]) : CLI_DONE;
 }
@@ -390,8 +389,8 @@ static int read_operand(const char *word, cli_args *args)
     const bool rule = verb->choices == cli_verb_name && cli_rule_looks(word);
     if (verb->choices == cli_verb_name && !rule && !is_choice(word, cli_verb_name))
         return unknown_verb(word);
-    if (verb->choices && !rule && !is_choice(word, verb->choices))
-        return unknown_word(verb->operand, word, verb->choices);
+    if (verb->choices && !verb->or_files && !rule && !is_choice(word, verb->choices))
+        return cli_unknown_word(verb->operand, word, verb->choices);
     if (verb->operands_most == 0)
         return cli_usage("%s takes no operands; remove '%s'", verb->name, word);
     if (args->operand_count == verb->operands_most)

@@ -62,6 +62,7 @@ typedef struct {
     const char *instead;       /* an option that takes the place of the first file; may be NULL */
     const char *no_stdin;      /* why no file can be standard input, in words; NULL: one can */
     cli_choices choices;       /* allowed operands; NULL means any */
+    bool or_files;             /* an operand may also be a file, so the verb checks the choices */
     const char *about;         /* one line, without full stop */
     const char *text;          /* paragraphs, separated by an empty line */
     const char *example;       /* a command that runs as printed */
@@ -96,6 +97,10 @@ const cli_option *cli_option_at(const cli_verb *verb, size_t n);
 
 /* Writes all words, "cost, bench, help", truncated to size. Returns text. */
 const char *cli_choices_text(cli_choices choices, char *text, size_t size);
+
+/* Reports an unknown word, what being "verb", with the nearest choice, or with all of them.
+ * CLI_USAGE. */
+int cli_unknown_word(const char *what, const char *word, cli_choices choices);
 
 /* Copies the digits of 128000, 128_000 or 128,000: one kind of separator, then groups of three.
  * False for any other text, or if size is too small. */

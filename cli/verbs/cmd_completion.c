@@ -17,7 +17,7 @@ static void print_words(cli_choices choices, const char *gap)
 /* Operands without fixed choices are files, and so are option values called FILE. */
 static bool takes_files(const cli_verb *verb)
 {
-    return !verb->choices && verb->operands_most > 0;
+    return (!verb->choices || verb->or_files) && verb->operands_most > 0;
 }
 
 static bool is_file(const cli_option *option)
@@ -68,7 +68,9 @@ static void print_bash(void)
         printf("        %s) words='", cli_verbs[n]->name);
         print_words(cli_verbs[n]->choices, " ");
         bash_options(cli_verbs[n]);
-        printf("'%s ;;\n", takes_files(cli_verbs[n]) ? "; [[ $cur == -* ]] || words=''" : "");
+        printf("'%s ;;\n", takes_files(cli_verbs[n]) && !cli_verbs[n]->choices
+                               ? "; [[ $cur == -* ]] || words=''"
+                               : "");
     }
     printf("        *) words='");
     print_words(cli_verb_name, " ");
@@ -121,11 +123,12 @@ static void zsh_verb(const cli_verb *verb)
     printf("    rest,%s) _arguments", verb->name);
     zsh_options(verb);
     if (verb->choices) {
-        printf(" \\\n        '*:%s:(", verb->operand);
+        printf(" \\\n        '*:%s:%s", verb->operand, verb->or_files ? "{_files; compadd " : "(");
         print_words(verb->choices, " ");
-        printf(")'");
+        printf(verb->or_files ? "}'" : ")'");
+    } else if (takes_files(verb)) {
+        printf(" \\\n        '*:%s:_files'", verb->operand);
     }
-    if (takes_files(verb)) printf(" \\\n        '*:%s:_files'", verb->operand);
     printf(" ;;\n");
 }
 

@@ -2,21 +2,26 @@
 /* embla cost: computes what the tables of a model cost.
  *
  * One model is printed part by part, several as one line each. Options change a preset or describe
- * a new model. Shares are printed only if the size of the whole model is known. GB are decimal:
- * 128,000 x 4,096 is 2.10 GB in f32 and 1.05 GB in bf16.
+ * a new model. A checkpoint is added up as it is stored; with options it is computed like a preset.
+ * Shares are printed only if the size of the whole model is known. GB are decimal: 128,000 x 4,096
+ * is 2.10 GB in f32 and 1.05 GB in bf16.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "embla_lab.h"
 
+#include "core/inputs.h"
+#include "core/model.h"
 #include "core/out.h"
 #include "core/verbs.h"
+#include "core/visible.h"
 
 enum { PRESETS_MOST = 16 };
 
 typedef struct {
-    const char *name; /* of the preset; NULL means that only options describe it */
+    const char *name; /* of the preset or the file; NULL means that only options describe it */
     const char *about;
     embla_cost_model model;
     embla_cost cost;
@@ -87,37 +92,91 @@ static bool same_model(const embla_cost_model *a, const embla_cost_model *b)
            a->layers == b->layers && a->trunk == b->trunk && a->ngram_rows == b->ngram_rows &&
            a->ngram_dim == b->ngram_dim && a->ngram_rows_per_token == b->ngram_rows_per_token &&
            a->ngram_scale_bytes == b->ngram_scale_bytes && a->dtype == b->dtype &&
-           a->ngram_dtype == b->ngram_dtype && a->untied == b->untied;
+           a->ngram_dtype == b->ngram_dtype && a->untied == b->untied && a->headless == b->headless;
+}
+
+/* ---- a preset or a file ---- */
+
+static bool is_preset(const char *name)
+{
+    for (size_t n = 0; embla_cost_preset_name(n); n++)
+        if (strcmp(embla_cost_preset_name(n), name) == 0) return true;
+    return false;
+}
+
+/* A file of the same name comes before a preset. */
+static bool is_file(const char *name)
+{
+    return access(cli_input_path(name), F_OK) == 0 || strstr(name, "::") ||
+           (strchr(name, '/') && !is_preset(name));
+}
+
+static int read_file(const cli_args *args, const char *name, priced *out)
+{
+    embla_checkpoint *checkpoint = NULL;
+    int code = cli_checkpoint_open(args, name, &checkpoint);
+    if (code != CLI_DONE) return code;
+    if (is_preset(name) && !cli_args_flag(args, "quiet"))
+        cli_complain("note: '%s' is a file here; for the preset of this name, run the command in "
+                     "another folder",
+                     name);
+    cli_print_notes(args, checkpoint);
+    if (embla_cost_checkpoint(checkpoint, &out->model, &out->cost) != EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    embla_checkpoint_free(checkpoint);
+    return code;
+}
+
+static int read_preset(const char *name, priced *out)
+{
+    if (!is_preset(name)) return cli_unknown_word("PRESET or FILE", name, embla_cost_preset_name);
+    for (size_t n = 0; embla_cost_preset_name(n); n++)
+        if (strcmp(embla_cost_preset_name(n), name) == 0) out->about = embla_cost_preset_about(n);
+    if (embla_cost_preset(name, &out->model) != EMBLA_OK) return cli_usage("%s", embla_error());
+    return CLI_DONE;
+}
+
+/* Lets options change the model. */
+static int change(const cli_args *args, priced *entry)
+{
+    embla_cost_model *model = &entry->model;
+    embla_status status = EMBLA_OK;
+    if (!entry->name || cli_args_given(args, "dtype"))
+        status = embla_dtype_find(cli_args_text(args, "dtype"), &model->dtype);
+    if (status == EMBLA_OK && cli_args_given(args, "ngram-dtype"))
+        status = embla_dtype_find(cli_args_text(args, "ngram-dtype"), &model->ngram_dtype);
+    if (status != EMBLA_OK) return cli_usage("%s", embla_error());
+
+    set_sizes(args, !entry->name, model);
+    if (model->ngram_rows == 0 && (model->ngram_dim > 0 || model->ngram_rows_per_token > 0 ||
+                                   model->ngram_scale_bytes > 0 || model->ngram_dtype))
+        return cli_usage("the other --ngram options need --ngram-rows");
+    if (model->ngram_rows > 0 && (model->ngram_dim == 0 || model->ngram_rows_per_token == 0))
+        return cli_usage("--ngram-rows needs --ngram-dim and --ngram-rows-per-token");
+    drop_stale(args, model);
+    if (cli_args_given(args, "tied")) model->untied = false;
+    if (cli_args_given(args, "untied")) model->untied = true;
+    if (cli_args_given(args, "tied") || cli_args_given(args, "untied")) model->headless = false;
+    return CLI_DONE;
 }
 
 static int describe(const cli_args *args, const char *name, priced *out)
 {
     priced entry = {.name = name};
-    embla_cost_model preset = {0};
-    embla_status status = EMBLA_OK;
-    for (size_t n = 0; name && embla_cost_preset_name(n); n++)
-        if (strcmp(embla_cost_preset_name(n), name) == 0) entry.about = embla_cost_preset_about(n);
-    if (name) status = embla_cost_preset(name, &preset);
-    entry.model = preset;
-    if (status == EMBLA_OK && (!name || cli_args_given(args, "dtype")))
-        status = embla_dtype_find(cli_args_text(args, "dtype"), &entry.model.dtype);
-    if (status == EMBLA_OK && cli_args_given(args, "ngram-dtype"))
-        status = embla_dtype_find(cli_args_text(args, "ngram-dtype"), &entry.model.ngram_dtype);
-    if (status != EMBLA_OK) return cli_usage("%s", embla_error());
-
-    set_sizes(args, !name, &entry.model);
-    if (entry.model.ngram_rows == 0 &&
-        (entry.model.ngram_dim > 0 || entry.model.ngram_rows_per_token > 0 ||
-         entry.model.ngram_scale_bytes > 0 || entry.model.ngram_dtype))
-        return cli_usage("the other --ngram options need --ngram-rows");
-    if (entry.model.ngram_rows > 0 &&
-        (entry.model.ngram_dim == 0 || entry.model.ngram_rows_per_token == 0))
-        return cli_usage("--ngram-rows needs --ngram-dim and --ngram-rows-per-token");
-    drop_stale(args, &entry.model);
-    if (cli_args_given(args, "tied")) entry.model.untied = false;
-    if (cli_args_given(args, "untied")) entry.model.untied = true;
-    int code = compute(args, &entry);
-    entry.changed = name && !same_model(&entry.model, &preset);
+    const bool file = name && is_file(name);
+    int code = file ? read_file(args, name, &entry) : name ? read_preset(name, &entry) : CLI_DONE;
+    const embla_cost_model before = entry.model;
+    if (code == CLI_DONE) code = change(args, &entry);
+    if (code != CLI_DONE) return code;
+    entry.changed = name && !same_model(&entry.model, &before);
+    if (entry.changed && entry.model.dtype == 0)
+        return cli_usage("%s: the dtype of its token table is not one that can be computed with; "
+                         "add --dtype",
+                         name);
+    if (!file || entry.changed || cli_args_given(args, "total")) {
+        code = compute(args, &entry);
+        entry.changed = name && !same_model(&entry.model, &before);
+    }
     if (code == CLI_DONE) *out = entry;
     return code;
 }
@@ -153,6 +212,23 @@ static void add_part(cli_grid *grid, const priced *entry, bool exact, const char
         cli_grid_put(grid, "%s", share_text(entry, part.parameters, text));
 }
 
+/* What the head is: a shape, or a word. */
+static const char *head_text(const embla_cost_model *model, char text[CLI_CELL])
+{
+    if (model->untied) return shape_text(model->rows, model->dim, text);
+    return model->headless ? "none" : "tied";
+}
+
+static const char *head_word(const embla_cost_model *model)
+{
+    return model->untied ? "untied" : model->headless ? "none" : "tied";
+}
+
+static const char *dtype_text(const embla_cost_model *model)
+{
+    return model->dtype ? embla_dtype_name(model->dtype) : "another dtype";
+}
+
 /* exact: with a column of bytes beside the sizes. */
 static void list_parts(const priced *entry, bool exact, cli_grid *grid)
 {
@@ -175,8 +251,7 @@ static void list_parts(const priced *entry, bool exact, cli_grid *grid)
                  shape_text(model->ngram_rows, model->ngram_dim, text), cost->ngram);
     if (model->positions > 0 || model->ngram_rows > 0)
         add_part(grid, entry, exact, "input tables", "", cost->inputs);
-    add_part(grid, entry, exact, "head",
-             model->untied ? shape_text(model->rows, model->dim, text) : "tied", cost->head);
+    add_part(grid, entry, exact, "head", head_text(model, text), cost->head);
     add_part(grid, entry, exact, "all tables", "", cost->tables);
     if (whole) add_part(grid, entry, exact, "trunk", "", cost->trunk);
     if (whole) add_part(grid, entry, exact, "total", "", cost->total);
@@ -200,6 +275,30 @@ static void add_work(cli_grid *grid, const char *what, int64_t count, const char
     cli_grid_put(grid, "%s", unit);
 }
 
+/* The work of the head, and what tying changes. */
+static void add_head(const priced *entry, cli_grid *grid)
+{
+    const embla_cost_model *model = &entry->model;
+    const embla_cost *cost = &entry->cost;
+    char text[CLI_CELL];
+    add_work(grid, "head, one token", cost->head_madds, "multiply-adds");
+    cli_grid_put(grid, "reads %s", cli_size(cost->head_bytes, text));
+    cli_grid_put(grid, "  as attention");
+    cli_grid_put(grid, "%.2f", cost->head_layers);
+    cli_grid_put(grid, "layers");
+    cli_grid_put(grid, "of 4 dim^2 multiply-adds");
+    if (cost->read_bytes > 0) {
+        cli_grid_put(grid, "  of the bytes read");
+        cli_grid_put(grid, "%.2f%%", 100 * (double)cost->head_bytes / (double)cost->read_bytes);
+        cli_grid_put(grid, "share");
+        cli_grid_put(grid, "of %s in all", cli_size(cost->read_bytes, text));
+    }
+    const embla_cost_part saved = model->untied ? cost->head : cost->tokens;
+    add_work(grid, model->untied ? "tying would save" : "tying saves", saved.parameters,
+             "parameters");
+    cli_grid_put(grid, "%s; same operations", cli_size(saved.bytes, text));
+}
+
 static void print_work(const priced *entry)
 {
     const embla_cost_model *model = &entry->model;
@@ -213,21 +312,7 @@ static void print_work(const priced *entry)
     cli_grid_put(&grid, "%s row%s, copied", cli_commas(rows, text), rows == 1 ? "" : "s");
     add_work(&grid, "as a one-hot product", cost->one_hot_madds, "multiply-adds");
     cli_grid_put(&grid, "all but %s by zero", cli_commas(model->dim, text));
-    add_work(&grid, "head, one token", cost->head_madds, "multiply-adds");
-    cli_grid_put(&grid, "reads %s", cli_size(cost->head_bytes, text));
-    cli_grid_put(&grid, "  as attention");
-    cli_grid_put(&grid, "%.2f", cost->head_layers);
-    cli_grid_put(&grid, "layers");
-    cli_grid_put(&grid, "of 4 dim^2 multiply-adds");
-    if (cost->read_bytes > 0) {
-        cli_grid_put(&grid, "  of the bytes read");
-        cli_grid_put(&grid, "%.2f%%", 100 * (double)cost->head_bytes / (double)cost->read_bytes);
-        cli_grid_put(&grid, "share");
-        cli_grid_put(&grid, "of %s in all", cli_size(cost->read_bytes, text));
-    }
-    add_work(&grid, model->untied ? "tying would save" : "tying saves", cost->tokens.parameters,
-             "parameters");
-    cli_grid_put(&grid, "%s; same operations", cli_size(cost->tokens.bytes, text));
+    if (!model->headless) add_head(entry, &grid);
     cli_grid_print(&grid, "lrll");
 }
 
@@ -235,9 +320,12 @@ static void print_one(const priced *entry)
 {
     const embla_cost_model *model = &entry->model;
     char text[CLI_CELL];
-    if (entry->name) printf("%s%s: ", entry->name, entry->changed ? ", changed" : "");
-    printf("%s, %s, head %s\n", shape_text(model->rows, model->dim, text),
-           embla_dtype_name(model->dtype), model->untied ? "untied" : "tied");
+    if (entry->name) {
+        cli_out_safe(entry->name);
+        printf("%s: ", entry->changed ? ", changed" : "");
+    }
+    printf("%s, %s, head %s\n", shape_text(model->rows, model->dim, text), dtype_text(model),
+           head_word(model));
     if (entry->about && !entry->changed) cli_out_wrapped(entry->about, 0, 0);
     putchar('\n');
     print_parts(entry);
@@ -258,10 +346,13 @@ static void print_several(const priced *entries, size_t count)
     for (size_t i = 0; i < count; i++) {
         const embla_cost_model *model = &entries[i].model;
         const embla_cost *cost = &entries[i].cost;
-        cli_grid_put(&grid, "%s%s", entries[i].name, entries[i].changed ? ", changed" : "");
+        char name[CLI_WORD_TEXT];
+        (void)cli_word_show(entries[i].name, strlen(entries[i].name), false, CLI_WORD_COLUMNS,
+                            name);
+        cli_grid_put(&grid, "%s%s", name, entries[i].changed ? ", changed" : "");
         cli_grid_put(&grid, "%s", shape_text(model->rows, model->dim, text));
-        cli_grid_put(&grid, "%s", embla_dtype_name(model->dtype));
-        cli_grid_put(&grid, "%s", model->untied ? "untied" : "tied");
+        cli_grid_put(&grid, "%s", model->dtype ? embla_dtype_name(model->dtype) : "-");
+        cli_grid_put(&grid, "%s", head_word(model));
         cli_grid_put(&grid, "%s", cli_size(cost->tables.bytes, text));
         cli_grid_put(&grid, "%s", share_text(&entries[i], cost->tables.parameters, text));
         cli_grid_put(&grid, "%s", cli_size(cost->lookup_bytes, text));
@@ -292,7 +383,10 @@ static void json_entry(cli_json *json, const priced *entry)
     cli_json_count(json, "positions", model->positions);
     cli_json_count(json, "layers", model->layers);
     cli_json_text(json, "dtype", embla_dtype_name(model->dtype));
-    cli_json_bool(json, "tied", !model->untied);
+    if (model->headless)
+        cli_json_text(json, "tied", NULL);
+    else
+        cli_json_bool(json, "tied", !model->untied);
     cli_json_count(json, "ngram_rows", model->ngram_rows);
     cli_json_count(json, "ngram_dim", model->ngram_dim);
     cli_json_count(json, "ngram_rows_per_token", model->ngram_rows_per_token);
@@ -379,13 +473,13 @@ static int run(const cli_args *args)
     size_t count = args->operand_count > 0 ? args->operand_count : 1;
     bool json = cli_args_flag(args, "json");
     if (cli_args_flag(args, "list") && args->operand_count > 0)
-        return cli_usage("--list prints all presets; it takes no PRESET");
+        return cli_usage("--list prints all presets; it takes no PRESET and no FILE");
     if (cli_args_flag(args, "list")) return list(json);
     if (args->operand_count == 0 && cli_args_given(args, "rows") != cli_args_given(args, "dim"))
         return cli_usage("cost also needs --%s", cli_args_given(args, "rows") ? "dim" : "rows");
     if (args->operand_count == 0 && !cli_args_given(args, "rows"))
-        return cli_usage("cost needs a PRESET, or --rows and --dim; 'embla cost --list' prints "
-                         "the presets");
+        return cli_usage("cost needs a PRESET, a FILE, or --rows and --dim; 'embla cost --list' "
+                         "prints the presets");
     if (cli_args_given(args, "tied") && cli_args_given(args, "untied"))
         return cli_usage("--tied and --untied cannot be used together");
     if (cli_args_given(args, "total") &&
@@ -431,23 +525,31 @@ static const cli_option options[] = {
      .help = "dtype of the n-gram tables; --dtype if not given"},
     COUNT("ngram-scale-bytes", "bytes of scales per n-gram row", "0"),
     {.name = "list", .help = "print the presets and the sources of their figures"},
+    CLI_OPEN_OPTIONS,
     {.name = NULL}};
 
 const cli_verb cli_verb_cost = {
     .name = "cost",
-    .synopsis = "[PRESET]...",
+    .synopsis = "[PRESET|FILE]...",
     .operand = "PRESET",
     .operands_most = PRESETS_MOST,
+    .files = PRESETS_MOST,
     .choices = embla_cost_preset_name,
+    .or_files = true,
     .about = "compute parameters, bytes and operations of a model's tables",
     .text =
         "Prints the parameters, bytes and share of each table. Also prints the bytes that a lookup "
         "reads and the multiply-adds of the head, both for one token. A tied head needs as many "
         "operations as an untied one. The head is compared with attention layers, which have 4 "
         "dim^2 multiply-adds each, and with all weights that are read for one token. Several "
-        "presets are compared, one per line: the "
-        "bytes of all tables, their share of the parameters, and the bytes of one lookup.\n\n"
-        "Options change the presets. Without a preset, --rows and --dim are required and the other "
+        "models are compared, one per line: the "
+        "bytes of all tables, their share of the parameters, and the bytes of one lookup. Notes "
+        "name figures that are often quoted for such a model and are wrong.\n\n"
+        "FILE is a checkpoint as for 'embla info'. Its tensors are added up as they are stored; "
+        "the trunk is all that is no table and no head. Masks and other constants do not count. "
+        "If a PRESET is also the name of a file, the file is meant.\n\n"
+        "Options change presets and files; a changed file is computed in one dtype. Without a "
+        "PRESET or FILE, --rows and --dim are required and the other "
         "options have the defaults below. Shares are printed if the size of the trunk is known. "
         "kB, MB and GB are decimal.",
     .example = "embla cost --rows 128,000 --dim 4,096 --dtype bf16 --total 70_000_000_000",

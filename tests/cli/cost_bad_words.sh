@@ -5,6 +5,7 @@ try cost --rows 5
 try cost gpt3
 try cost llama
 try cost nothing-like-it
+try cost --list gpt2
 try cost gpt2 --dytpe f32
 try cost gpt2 --unheard-of
 try cost gpt2 -x

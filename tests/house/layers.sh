@@ -46,7 +46,8 @@ public() {
     core/formats | core/checkpoint | core/table)     echo "embla.h embla_checkpoint.h" ;;
     core/*)                                          echo "embla.h embla_checkpoint.h embla_store.h" ;;
     text/*)                                          echo "embla.h embla_checkpoint.h embla_text.h" ;;
-    lab/engine | lab/near | lab/see | lab/map | lab/reshape) echo "embla.h embla_checkpoint.h embla_lab.h" ;;
+    lab/engine | lab/near | lab/map | lab/reshape)   echo "embla.h embla_checkpoint.h embla_lab.h" ;;
+    lab/see)                                         echo "embla.h embla_checkpoint.h embla_store.h embla_lab.h" ;;
     lab/search)                                      echo "embla.h embla_text.h embla_lab.h embla_search.h" ;;
     lab/learn)                                       echo "embla.h embla_learn.h" ;;
     lab/corpus | lab/vocabulary)                     echo "embla.h embla_text.h embla_train.h" ;;

@@ -7,6 +7,9 @@
  *   head        V d multiply-adds for every token. Tying saves memory, not work. An attention
  *               layer has 4 d^2, so the head is worth V / (4 d) of them.
  *
+ * A published model is computed from its sizes in one dtype; a checkpoint is added up from its
+ * tensors, which may have several.
+ *
  * Every product and sum is checked and fits in an int64_t, so a figure is either exact or refused.
  * Figures are bytes; the program converts them to GB.
  */
@@ -16,7 +19,9 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "embla_checkpoint.h"
 #include "embla_lab.h"
+#include "embla_store.h"
 
 /* A multiple of the block size of every dtype. */
 #define BLOCKS 256
@@ -33,10 +38,8 @@ typedef struct {
  * dtypes with a rounded total. */
 static const preset presets[] = {
     {"microgpt",
-     "microGPT, names letter by letter: 27x16 and 1 layer, with 8 positions as it is described; "
-     "the "
-     "program itself has 16.",
-     {.rows = 27, .dim = 16, .positions = 8, .layers = 1, .dtype = EMBLA_F32, .untied = true}},
+     "microGPT, names letter by letter, from its program; 4,192 parameters.",
+     {.rows = 27, .dim = 16, .positions = 16, .layers = 1, .dtype = EMBLA_F32, .untied = true}},
     {"gpt2",
      "GPT-2 small, from its config; 124,439,808 parameters with norms and biases.",
      {.rows = 50257, .dim = 768, .positions = 1024, .trunk = 85056000, .dtype = EMBLA_F32}},
@@ -59,6 +62,9 @@ static const preset presets[] = {
     {"llama-3.1-8b",
      "Llama 3.1 8B, from its config; 8,030,261,248 parameters; rotary positions.",
      {.rows = 128256, .dim = 4096, .trunk = 6979588096, .dtype = EMBLA_BF16, .untied = true}},
+    {"llama-3.1-70b",
+     "Llama 3.1 70B, from its config; 70,553,706,496 parameters; rotary positions.",
+     {.rows = 128256, .dim = 8192, .trunk = 68452360192, .dtype = EMBLA_BF16, .untied = true}},
     {"llama-3.1-405b",
      "Llama 3.1 405B, from its config; 405,853,388,800 parameters; rotary positions.",
      {.rows = 128256, .dim = 16384, .trunk = 401650696192, .dtype = EMBLA_BF16, .untied = true}},
@@ -219,12 +225,19 @@ static embla_status check(const embla_cost_model *model)
                           "the trunk is specified twice: by %" PRId64 " layers and by %" PRId64
                           " parameters",
                           model->layers, model->trunk);
+    if (model->untied && model->headless)
+        return embla_fail(EMBLA_ERR_ARGUMENT, "a model cannot be untied and headless: an untied "
+                                              "head is a table, and headless means none");
     return EMBLA_OK;
 }
 
+/* Bytes of one row of each table; 0 for a table that the model does not have. */
+typedef struct {
+    int64_t token, position, ngram;
+} row_bytes;
+
 /* Adds up the parts that are known. */
-static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64_t ngram_bytes,
-                         embla_cost *cost)
+static embla_status sums(const embla_cost_model *model, const row_bytes *row, embla_cost *cost)
 {
     const embla_cost_part inputs[] = {cost->tokens, cost->positions, cost->ngram};
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
@@ -234,73 +247,291 @@ static embla_status sums(const embla_cost_model *model, int64_t row_bytes, int64
     cost->total = cost->tables;
     if (!add_part(&cost->total, cost->trunk)) return too_large("the model");
 
-    int64_t rows = 1 + (model->positions > 0), ngram = 0;
-    if (model->ngram_rows > 0 && !mul(model->ngram_rows_per_token, ngram_bytes, &ngram))
+    int64_t ngram = 0;
+    if (!mul(model->ngram_rows_per_token, row->ngram, &ngram))
         return too_large("a token's n-gram rows");
-    if (!mul(rows, row_bytes, &cost->lookup_bytes) ||
+    if (!add(row->token, row->position, &cost->lookup_bytes) ||
         !add(cost->lookup_bytes, ngram, &cost->lookup_bytes))
         return too_large("a token's rows");
     if (cost->trunk.parameters == 0) return EMBLA_OK;
     if (!add(cost->lookup_bytes, cost->trunk.bytes, &cost->read_bytes) ||
-        !add(cost->read_bytes, cost->tokens.bytes, &cost->read_bytes))
+        !add(cost->read_bytes, cost->head_bytes, &cost->read_bytes))
         return too_large("the bytes read for a token");
     return EMBLA_OK;
+}
+
+/* The rest, when the parts are known: work for one token, and the sums. */
+static embla_status finish(const embla_cost_model *model, const row_bytes *row, embla_cost *cost)
+{
+    cost->one_hot_madds = cost->tokens.parameters;
+    if (!model->headless) {
+        cost->head_madds = cost->tokens.parameters;
+        cost->head_bytes = model->untied ? cost->head.bytes : cost->tokens.bytes;
+        cost->head_layers = (double)model->rows / (4 * (double)model->dim);
+    }
+    return sums(model, row, cost);
 }
 
 embla_status embla_cost_compute(const embla_cost_model *model, embla_cost *out)
 {
     EMBLA_TRY(embla_options_check(model));
     embla_cost cost = {0};
-    int64_t row_bytes = 0, ngram_bytes = 0;
+    row_bytes row = {0};
     EMBLA_NEED(model);
     EMBLA_NEED(out);
     EMBLA_TRY(check(model));
 
     embla_dtype dtype = model->dtype ? model->dtype : EMBLA_F32;
     embla_dtype ngram_dtype = model->ngram_dtype ? model->ngram_dtype : dtype;
-    EMBLA_TRY(row_size(dtype, model->dim, &row_bytes));
+    EMBLA_TRY(row_size(dtype, model->dim, &row.token));
+    if (model->positions > 0) row.position = row.token;
     if (model->ngram_rows > 0) {
-        EMBLA_TRY(row_size(ngram_dtype, model->ngram_dim, &ngram_bytes));
-        if (!add(ngram_bytes, model->ngram_scale_bytes, &ngram_bytes))
+        EMBLA_TRY(row_size(ngram_dtype, model->ngram_dim, &row.ngram));
+        if (!add(row.ngram, model->ngram_scale_bytes, &row.ngram))
             return too_large("an n-gram row");
     }
 
-    EMBLA_TRY(table_part("the token table", model->rows, model->dim, row_bytes, &cost.tokens));
+    EMBLA_TRY(table_part("the token table", model->rows, model->dim, row.token, &cost.tokens));
     EMBLA_TRY(
-        table_part("the position table", model->positions, model->dim, row_bytes, &cost.positions));
-    EMBLA_TRY(table_part("an n-gram table", model->ngram_rows, model->ngram_dim, ngram_bytes,
-                         &cost.ngram));
+        table_part("the position table", model->positions, model->dim, row.token, &cost.positions));
+    EMBLA_TRY(
+        table_part("an n-gram table", model->ngram_rows, model->ngram_dim, row.ngram, &cost.ngram));
     EMBLA_TRY(trunk_part(model, dtype, &cost.trunk));
     if (model->untied) cost.head = cost.tokens;
-    EMBLA_TRY(sums(model, row_bytes, ngram_bytes, &cost));
-    cost.one_hot_madds = cost.tokens.parameters;
-    cost.head_madds = cost.tokens.parameters;
-    cost.head_bytes = cost.tokens.bytes;
-    cost.head_layers = (double)model->rows / (4 * (double)model->dim);
+    EMBLA_TRY(finish(model, &row, &cost));
     *out = cost;
+    return EMBLA_OK;
+}
+
+/* ---- a checkpoint ---- */
+
+enum { TIE_SAMPLE = 1024 }; /* rows of table and head that are compared */
+
+/* A checkpoint whose tensors are added up. */
+typedef struct {
+    const embla_checkpoint *checkpoint;
+    embla_tensor tokens, positions, head; /* name NULL: there is none */
+    embla_cost_model model;
+    embla_cost cost;
+    row_bytes row;
+} account;
+
+static embla_status tensor_part(const embla_tensor *tensor, embla_cost_part *out)
+{
+    embla_cost_part part = {1, tensor->bytes};
+    for (size_t i = 0; i < tensor->rank; i++)
+        if (!mul(part.parameters, tensor->shape[i], &part.parameters))
+            return too_large("the number of parameters of a tensor");
+    *out = part;
+    return EMBLA_OK;
+}
+
+static embla_status count_tokens(account *a)
+{
+    EMBLA_TRY(embla_checkpoint_role(a->checkpoint, EMBLA_ROLE_TOKENS, &a->tokens, NULL));
+    const embla_tensor *t = &a->tokens;
+    if (t->rank > 2 || t->rank < 1)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "tensor '%.128s' has %zu dimensions; a table has 2, rows x dim", t->name,
+                          t->rank);
+    a->model.rows = t->rank > 1 ? t->shape[0] : 1;
+    a->model.dim = t->shape[t->rank - 1];
+    a->model.dtype = t->dtype;
+    if (a->model.rows < 1 || a->model.dim < 1)
+        return embla_fail(EMBLA_ERR_SHAPE,
+                          "tensor '%.128s' is %" PRId64 " x %" PRId64 "; a table has at least one "
+                          "row and one number in it",
+                          t->name, a->model.rows, a->model.dim);
+    EMBLA_TRY(tensor_part(t, &a->cost.tokens));
+    a->row.token = t->bytes / a->model.rows;
+    return EMBLA_OK;
+}
+
+static embla_status count_positions(account *a)
+{
+    embla_tensor *t = &a->positions;
+    embla_status status = embla_checkpoint_role(a->checkpoint, EMBLA_ROLE_POSITIONS, t, NULL);
+    if (status == EMBLA_ERR_MEMORY) return status;
+    if (status != EMBLA_OK || t->rank != 2 || t->shape[0] < 1 ||
+        strcmp(t->name, a->tokens.name) == 0) {
+        t->name = NULL; /* there is none, or none that is added to rows of tokens */
+        return EMBLA_OK;
+    }
+    a->model.positions = t->shape[0];
+    a->row.position = t->bytes / t->shape[0];
+    return tensor_part(t, &a->cost.positions);
+}
+
+/* A head that the file lacks counts if a flag or the architecture says that the model has one. */
+static embla_status count_head(account *a)
+{
+    embla_tie tie;
+    EMBLA_TRY(embla_checkpoint_tie(a->checkpoint, TIE_SAMPLE, &tie));
+    const bool missing = tie.kind == EMBLA_TIE_HEAD_MISSING,
+               unknown = missing && strcmp(tie.flag, "not set") == 0;
+    a->model.untied = tie.kind == EMBLA_TIE_UNTIED || (missing && !unknown);
+    a->model.headless = tie.kind == EMBLA_TIE_NO_HEAD || tie.kind == EMBLA_TIE_NO_TABLE || unknown;
+    if (missing && !unknown) a->cost.head = a->cost.tokens;
+    if (tie.kind != EMBLA_TIE_UNTIED && tie.kind != EMBLA_TIE_STORED_TWICE) return EMBLA_OK;
+    EMBLA_TRY(embla_checkpoint_role(a->checkpoint, EMBLA_ROLE_HEAD, &a->head, NULL));
+    return a->model.untied ? tensor_part(&a->head, &a->cost.head) : EMBLA_OK;
+}
+
+/* The n-gram table, if there is one. */
+static embla_status count_ngrams(account *a)
+{
+    const embla_store_options options = {.placement = EMBLA_PLACEMENT_READ};
+    embla_store *store = NULL;
+    embla_ngram *hasher = NULL;
+    embla_store_info table = {0};
+    embla_ngram_info ngram = {.rows_per_token = 1};
+    embla_status status = embla_store_open(a->checkpoint, NULL, -1, &options, &store);
+    if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
+    status = embla_store_describe(store, &table);
+    if (status == EMBLA_OK && embla_ngram_open(a->checkpoint, -1, NULL, &hasher) == EMBLA_OK)
+        status = embla_ngram_describe(hasher, &ngram);
+    embla_ngram_free(hasher);
+    embla_store_free(store);
+    EMBLA_TRY(status);
+    a->model.ngram_rows = table.rows;
+    a->model.ngram_dim = (int64_t)table.format.dim;
+    a->model.ngram_rows_per_token = (int64_t)ngram.rows_per_token;
+    a->model.ngram_dtype = table.format.dtype;
+    a->row.ngram = (int64_t)table.row_bytes;
+    size_t numbers = 0;
+    EMBLA_TRY(embla_dtype_row_bytes(table.format.dtype, table.format.dim, &numbers));
+    a->model.ngram_scale_bytes = a->row.ngram - (int64_t)numbers;
+    return table_part("an n-gram table", table.rows, a->model.ngram_dim, a->row.ngram,
+                      &a->cost.ngram);
+}
+
+/* Whether a tensor is a constant that training leaves alone. */
+static bool is_constant(const embla_tensor *tensor)
+{
+    static const char *const tails[] = {".attn.bias",       ".attn.masked_bias", "position_ids",
+                                        ".inv_freq",        "rope.freqs_cos",    "rope.freqs_sin",
+                                        "rope_freqs.weight"};
+    const size_t length = strlen(tensor->name);
+    if (tensor->role == EMBLA_ROLE_MAPPING) return true;
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        const size_t tail = strlen(tails[i]);
+        if (length < tail || strcmp(tensor->name + length - tail, tails[i]) != 0) continue;
+        return i > 0 || tensor->rank > 2; /* ".attn.bias": a mask, not a vector of biases */
+    }
+    return false;
+}
+
+static bool is_tensor(const embla_tensor *a, const embla_tensor *b)
+{
+    return a->name && strcmp(a->name, b->name) == 0;
+}
+
+/* All other tensors. The n-gram table is subtracted, because it may be several of them. */
+static embla_status count_trunk(account *a)
+{
+    size_t count;
+    const embla_tensor *tensors = embla_checkpoint_tensors(a->checkpoint, &count);
+    embla_cost_part all = {0}, part = {0};
+    for (size_t i = 0; i < count; i++) {
+        const embla_tensor *t = &tensors[i];
+        if (is_tensor(&a->tokens, t) || is_tensor(&a->positions, t) || is_tensor(&a->head, t) ||
+            is_constant(t))
+            continue;
+        EMBLA_TRY(tensor_part(t, &part));
+        if (!add_part(&all, part)) return too_large("the trunk");
+    }
+    const embla_cost_part ngram = a->cost.ngram;
+    all.parameters -= all.parameters < ngram.parameters ? all.parameters : ngram.parameters;
+    all.bytes -= all.bytes < ngram.bytes ? all.bytes : ngram.bytes;
+    a->cost.trunk = all;
+    a->model.trunk = all.parameters;
+    return EMBLA_OK;
+}
+
+embla_status embla_cost_checkpoint(const embla_checkpoint *checkpoint, embla_cost_model *model,
+                                   embla_cost *out)
+{
+    account a = {.checkpoint = checkpoint};
+    EMBLA_NEED(checkpoint);
+    EMBLA_NEED(out);
+    EMBLA_TRY(count_tokens(&a));
+    EMBLA_TRY(count_positions(&a));
+    EMBLA_TRY(count_head(&a));
+    EMBLA_TRY(count_ngrams(&a));
+    EMBLA_TRY(count_trunk(&a));
+    EMBLA_TRY(finish(&a.model, &a.row, &a.cost));
+    if (model) *model = a.model;
+    *out = a.cost;
     return EMBLA_OK;
 }
 
 /* ---- figures that are quoted and wrong ---- */
 
-static bool is_shape(const embla_cost_model *model, int64_t least_rows, int64_t most_rows,
-                     int64_t dim)
+static bool is_deep(const embla_cost_model *model)
 {
-    return model->rows >= least_rows && model->rows <= most_rows && model->dim == dim;
+    return model->layers == 12;
 }
+
+static bool is_microgpt(const embla_cost_model *model)
+{
+    return model->layers == 1 && model->positions == 16;
+}
+
+/* About 70 billion parameters, tables included. */
+static bool is_70b(const embla_cost_model *model)
+{
+    return model->trunk >= INT64_C(65000000000) && model->trunk <= INT64_C(72000000000);
+}
+
+static bool is_untied(const embla_cost_model *model)
+{
+    return model->untied;
+}
+
+/* A note is about a shape, or about all shapes if dim is 0. */
+static const struct {
+    int64_t least_rows, most_rows, dim;
+    bool (*applies)(const embla_cost_model *model); /* NULL: to every model of this shape */
+    const char *text;
+} notes[] = {
+    {27, 27, 16, is_microgpt,
+     "8 positions are sometimes quoted for microGPT, which gives 4,064 parameters "
+     "(--positions 8); its program has 16"},
+    {128000, 128256, 4096, NULL,
+     "524 MB is sometimes quoted for this table; it has 524 million parameters, and takes 2.10 GB "
+     "in f32 and 1.05 GB in bf16"},
+    {128000, 128256, 4096, NULL,
+     "'the head costs as much as 4 attention layers' counts multiply-adds of the head and "
+     "operations of a layer, where a multiply-add is two; it costs as much as 7.8 layers"},
+    {128000, 128256, 4096, NULL,
+     "'5-15% of the parameters, and another 5-15% tied' is sometimes quoted for such tables; "
+     "a tied head adds none, an untied one as many as the table"},
+    {128000, 128256, 4096, is_70b,
+     "5-10% of the bandwidth is sometimes quoted for the head of a 70B model; it is 0.75% here, "
+     "and 1.51% with dim 8,192; 7% is that of an 8B model"},
+    {128000, 128256, 8192, is_70b,
+     "5-10% of the bandwidth is sometimes quoted for the head of a 70B model; it is 1.51%; 7% is "
+     "that of an 8B model"},
+    {2305, 2305, 384, NULL,
+     "4,353 rows are sometimes quoted for ANDREA-12M; its 12,780,288 parameters need 2,305"},
+    {8449, 8449, 768, is_deep,
+     "5.4% and 6% are sometimes quoted for this token table and both input tables, as if the model "
+     "had the 120 million parameters of its name; they are 6.57% and 7.37%"},
+    {8449, 8449, 768, is_deep,
+     "94% is sometimes quoted for the blocks of this model; the trunk has 86.05%, and together "
+     "with the untied head 92.63%"},
+    {0, 0, 0, is_untied,
+     "'almost all models tie' is no longer so: of the presets here only gpt2 and gemma-3 do"},
+};
 
 const char *embla_cost_note(const embla_cost_model *model, size_t n)
 {
-    if (!model) return NULL;
-    if (is_shape(model, 128000, 128256, 4096) && n-- == 0)
-        return "524 MB is sometimes quoted for this table; it has 524 million parameters, and "
-               "takes "
-               "2.10 GB in f32 and 1.05 GB in bf16";
-    if (is_shape(model, 8449, 8449, 768) && model->layers == 12 && n-- == 0)
-        return "5.4% is sometimes quoted for this token table, as if the model had the 120 million "
-               "parameters of its name; it is 6.57%";
-    if (model->untied && n-- == 0)
-        return "'almost all models tie' is no longer so: of the presets here only gpt2 and gemma-3 "
-               "do";
+    for (size_t i = 0; model && i < sizeof notes / sizeof notes[0]; i++) {
+        bool shape =
+            notes[i].dim == 0 || (model->rows >= notes[i].least_rows &&
+                                  model->rows <= notes[i].most_rows && model->dim == notes[i].dim);
+        if (!shape || (notes[i].applies && !notes[i].applies(model))) continue;
+        if (n-- == 0) return notes[i].text;
+    }
     return NULL;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a model's tables cost: the documents' figures, with the two that are wrong there
  * put right (128,000 x 4,096 in bytes; ANDREA-120M in parameters), published totals of
- * the presets, and sizes that no 64 bits hold.
+ * the presets, checkpoints, and sizes that no 64 bits hold.
  */
 #include <math.h>
 #include <string.h>
 
-#include "check.h"
-
-#include "embla_lab.h"
+#include "convert_files.h"
+#include "toy.h"
 
 static embla_cost cost_of(embla_cost_model model)
 {
@@ -66,23 +65,100 @@ static void bytes_read_for_a_token_are_trunk_head_and_rows(void **state)
     assert_int_equal(gpt2.read_bytes, gpt2.trunk.bytes + gpt2.head_bytes + gpt2.lookup_bytes);
 }
 
+/* Whether one of the notes of a model has this text. */
+static bool notes_have(const embla_cost_model *model, const char *text)
+{
+    for (size_t n = 0; embla_cost_note(model, n); n++)
+        if (strstr(embla_cost_note(model, n), text)) return true;
+    return false;
+}
+
+static size_t notes_of(const embla_cost_model *model)
+{
+    size_t n = 0;
+    while (embla_cost_note(model, n)) n++;
+    return n;
+}
+
 static void notes_say_which_quoted_figures_are_wrong(void **state)
 {
     embla_cost_model model = {.rows = 128000, .dim = 4096};
     (void)state;
-    assert_non_null(strstr(embla_cost_note(&model, 0), "2.10 GB in f32"));
-    assert_null(embla_cost_note(&model, 1));
+    assert_true(notes_have(&model, "2.10 GB in f32"));
+    assert_true(notes_have(&model, "7.8 layers"));
+    assert_true(notes_have(&model, "a tied head adds none"));
+    assert_int_equal(notes_of(&model), 3);
     model.untied = true;
-    assert_non_null(strstr(embla_cost_note(&model, 1), "no longer so"));
-    assert_null(embla_cost_note(&model, 2));
-    assert_ok(embla_cost_preset("andrea-120m", &model));
-    embla_cost cost = cost_of(model);
-    double share = (double)cost.tokens.parameters / (double)cost.total.parameters;
-    assert_true(fabs(share - 0.0657) < 0.00005);
-    assert_non_null(strstr(embla_cost_note(&model, 0), "6.57%"));
+    assert_true(notes_have(&model, "no longer so"));
+    assert_int_equal(notes_of(&model), 4);
     assert_ok(embla_cost_preset("gpt2", &model));
     assert_null(embla_cost_note(&model, 0));
     assert_null(embla_cost_note(NULL, 0));
+    assert_ok(embla_cost_preset("andrea-12m", &model));
+    assert_true(notes_have(&model, "12,780,288"));
+    model.rows = 4353; /* does not fit */
+    assert_int_equal(cost_of(model).total.parameters, 14353152);
+}
+
+/* "12.34%", the share of parameters a in b. */
+static const char *percent(int64_t a, int64_t b, char text[16])
+{
+    (void)snprintf(text, 16, "%.2f%%", 100 * (double)a / (double)b);
+    return text;
+}
+
+/* Shares in the notes are those that the cost has. */
+static void notes_of_andrea_120m_have_its_shares(void **state)
+{
+    embla_cost_model model;
+    char text[16];
+    (void)state;
+    assert_ok(embla_cost_preset("andrea-120m", &model));
+    const embla_cost c = cost_of(model);
+    const int64_t all = c.total.parameters;
+    assert_true(notes_have(&model, percent(c.tokens.parameters, all, text)));
+    assert_true(notes_have(&model, percent(c.inputs.parameters, all, text)));
+    assert_true(notes_have(&model, percent(c.trunk.parameters, all, text)));
+    assert_true(notes_have(&model, percent(c.trunk.parameters + c.head.parameters, all, text)));
+}
+
+/* 80 layers of hidden size 8,192 with 8 of 64 heads for keys and values, an MLP of 28,672, two
+ * gains a layer, and one at the end. */
+static void the_head_of_a_70b_model_takes_less_than_2_percent_of_the_bandwidth(void **state)
+{
+    const int64_t d = 8192, layer = 2 * d * d + 2 * d * (d / 8) + 3 * d * 28672 + 2 * d;
+    embla_cost_model model;
+    char text[16];
+    (void)state;
+    assert_ok(embla_cost_preset("llama-3.1-70b", &model));
+    embla_cost c = cost_of(model);
+    assert_int_equal(c.trunk.parameters, 80 * layer + d);
+    assert_true(notes_have(&model, percent(c.head_bytes, c.read_bytes, text)));
+    assert_string_equal(text, "1.51%");
+
+    model = (embla_cost_model){.rows = 128000, .dim = 4096, .dtype = EMBLA_BF16, .untied = true};
+    model.trunk = INT64_C(70000000000) - cost_of(model).tables.parameters;
+    c = cost_of(model);
+    assert_true(notes_have(&model, percent(c.head_bytes, c.read_bytes, text)));
+    assert_string_equal(text, "0.75%");
+
+    assert_ok(embla_cost_preset("llama-3.1-8b", &model));
+    c = cost_of(model);
+    assert_string_equal(percent(c.head_bytes, c.read_bytes, text), "7.00%");
+    assert_false(notes_have(&model, "bandwidth"));
+}
+
+static void microgpt_has_the_16_positions_of_its_program(void **state)
+{
+    embla_cost_model model;
+    (void)state;
+    assert_ok(embla_cost_preset("microgpt", &model));
+    assert_int_equal(model.positions, 16);
+    assert_int_equal(cost_of(model).total.parameters, 4192);
+    assert_true(notes_have(&model, "4,064"));
+    model.positions = 8;
+    assert_int_equal(cost_of(model).total.parameters, 4064);
+    assert_false(notes_have(&model, "4,064"));
 }
 
 /* The note about tying names every preset that ties. */
@@ -116,11 +192,12 @@ static void presets_have_their_published_totals(void **state)
     const struct {
         const char *name;
         int64_t parameters;
-    } known[] = {{"microgpt", 2 * 27 * 16 + 8 * 16 + 12 * 16 * 16},
+    } known[] = {{"microgpt", 2 * 27 * 16 + 16 * 16 + 12 * 16 * 16},
                  {"gpt2", 124439808},
                  {"andrea-12m", 12780288},
                  {"andrea-120m", 98698752},
                  {"llama-3.1-8b", INT64_C(8030261248)},
+                 {"llama-3.1-70b", INT64_C(70553706496)},
                  {"llama-3.1-405b", INT64_C(405853388800)}};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(known); i++)
@@ -129,9 +206,10 @@ static void presets_have_their_published_totals(void **state)
 
 static void every_preset_can_be_found_and_costed(void **state)
 {
-    static const char *const wanted[] = {
-        "microgpt",       "gpt2",    "andrea-12m",          "andrea-120m",       "llama-3.1-8b",
-        "llama-3.1-405b", "gemma-3", "deepseek-v4.1-flash", "qwen3.8-flash-next"};
+    static const char *const wanted[] = {"microgpt",          "gpt2",         "andrea-12m",
+                                         "andrea-120m",       "llama-3.1-8b", "llama-3.1-70b",
+                                         "llama-3.1-405b",    "gemma-3",      "deepseek-v4.1-flash",
+                                         "qwen3.8-flash-next"};
     size_t n = 0;
     (void)state;
     for (; embla_cost_preset_name(n); n++) {
@@ -203,9 +281,117 @@ static void a_trunk_may_be_given_by_its_parameters(void **state)
     assert_int_equal(cost.trunk.bytes, 8 * 18);
 }
 
+/* ---- checkpoints ---- */
+
+enum { V = 6, D = 4, T = 3 };
+
+typedef struct {
+    embla_cost_model model;
+    embla_cost cost;
+} priced;
+
+/* The cost of model.safetensors with this config.json; NULL means none. */
+static priced price(const char *config, const sample_tensor *tensors, size_t count)
+{
+    place at = begin();
+    priced p;
+    sample_safetensors(scratch_path(&at.s, "model.safetensors"), NULL, tensors, count);
+    if (config) toy_text(scratch_path(&at.s, "config.json"), config);
+    embla_checkpoint *checkpoint = sample_open(at.s.folder);
+    assert_ok(embla_cost_checkpoint(checkpoint, &p.model, &p.cost));
+    assert_ok(embla_cost_checkpoint(checkpoint, NULL, &p.cost));
+    embla_checkpoint_free(checkpoint);
+    end(&at);
+    return p;
+}
+
+static const float zeros[V * D * 4];
+
+/* A mask is no parameter, and a bias of the same name is. Two bytes a number in the trunk. */
+static void a_checkpoint_costs_what_its_tensors_hold(void **state)
+{
+    const sample_tensor tensors[] = {{"wte.weight", "F32", "6,4", zeros, V * D * 4},
+                                     {"wpe.weight", "F16", "3,4", zeros, T * D * 2},
+                                     {"h.0.attn.bias", "F32", "1,1,3,3", zeros, 36},
+                                     {"h.0.attn.masked_bias", "F32", "", zeros, 4},
+                                     {"h.0.attn.c_attn.weight", "F16", "4,12", zeros, 96},
+                                     {"h.0.attn.c_attn.bias", "F16", "12", zeros, 24}};
+    (void)state;
+    const priced p = price("{\"model_type\":\"gpt2\"}", tensors, COUNT_OF(tensors));
+    assert_int_equal(p.model.rows, V);
+    assert_int_equal(p.model.dim, D);
+    assert_int_equal(p.model.positions, T);
+    assert_int_equal(p.model.dtype, EMBLA_F32);
+    assert_false(p.model.untied || p.model.headless);
+    assert_int_equal(p.cost.tokens.bytes, V * D * 4);
+    assert_int_equal(p.cost.positions.bytes, T * D * 2);
+    assert_int_equal(p.cost.trunk.parameters, 60);
+    assert_int_equal(p.cost.trunk.bytes, 120);
+    assert_int_equal(p.model.trunk, 60);
+    assert_int_equal(p.cost.total.parameters, V * D + T * D + 60);
+    assert_int_equal(p.cost.lookup_bytes, D * 4 + D * 2);
+    assert_int_equal(p.cost.read_bytes, p.cost.lookup_bytes + 120 + V * D * 4);
+}
+
+/* One dtype: the sizes alone give the same. */
+static void a_checkpoint_of_one_dtype_costs_as_much_as_its_sizes(void **state)
+{
+    float other[V * D] = {1};
+    const sample_tensor tensors[] = {{"model.embed_tokens.weight", "F32", "6,4", zeros, V * D * 4},
+                                     {"lm_head.weight", "F32", "6,4", other, V * D * 4},
+                                     {"model.norm.weight", "F32", "4", zeros, D * 4}};
+    (void)state;
+    const priced p = price(NULL, tensors, COUNT_OF(tensors));
+    assert_true(p.model.untied);
+    assert_int_equal(p.cost.head.parameters, V * D);
+    const embla_cost again = cost_of(p.model);
+    assert_memory_equal(&again, &p.cost, sizeof again);
+}
+
+/* Equal: one table. Missing: as large as the table, if it is known that the model has one. */
+static void a_head_counts_if_the_model_has_one_of_its_own(void **state)
+{
+    const char *const untied = "{\"tie_word_embeddings\":false}";
+    const sample_tensor tensors[] = {{"model.embed_tokens.weight", "F32", "6,4", zeros, V * D * 4},
+                                     {"lm_head.weight", "F32", "6,4", zeros, V * D * 4}};
+    (void)state;
+    priced p = price(NULL, tensors, 2);
+    assert_false(p.model.untied || p.model.headless);
+    assert_int_equal(p.cost.total.parameters, V * D);
+    p = price(untied, tensors, 1);
+    assert_true(p.model.untied);
+    assert_int_equal(p.cost.total.parameters, 2 * V * D);
+    p = price(NULL, tensors, 1);
+    assert_true(p.model.headless);
+    assert_int_equal(p.cost.total.parameters, V * D);
+    assert_int_equal(p.cost.head_madds + p.cost.head_bytes, 0);
+    assert_true(p.cost.head_layers == 0);
+}
+
+static void a_checkpoint_without_a_table_is_refused(void **state)
+{
+    place p = begin();
+    const sample_tensor tensor = {"wte.weight", "F32", "2,3,4", zeros, 96};
+    const sample_tensor none[] = {{"a", "F32", "4", zeros, 16}, {"b", "F32", "4", zeros, 16}};
+    embla_cost cost;
+    (void)state;
+    sample_safetensors(scratch_path(&p.s, "cube.safetensors"), NULL, &tensor, 1);
+    embla_checkpoint *checkpoint = sample_open(scratch_path(&p.s, "cube.safetensors::wte.weight"));
+    assert_status(embla_cost_checkpoint(checkpoint, NULL, &cost), EMBLA_ERR_SHAPE);
+    assert_error_has("has 3 dimensions");
+    embla_checkpoint_free(checkpoint);
+    sample_safetensors(scratch_path(&p.s, "none.safetensors"), NULL, none, 2);
+    checkpoint = sample_open(scratch_path(&p.s, "none.safetensors"));
+    assert_status(embla_cost_checkpoint(checkpoint, NULL, &cost), EMBLA_ERR_NOT_FOUND);
+    assert_status(embla_cost_checkpoint(checkpoint, NULL, NULL), EMBLA_ERR_ARGUMENT);
+    assert_status(embla_cost_checkpoint(NULL, NULL, &cost), EMBLA_ERR_ARGUMENT);
+    embla_checkpoint_free(checkpoint);
+    end(&p);
+}
+
 /* ---- refusals ---- */
 
-static void refuse(embla_cost_model model, embla_status wanted)
+static void refuse_sizes(embla_cost_model model, embla_status wanted)
 {
     embla_cost cost, before;
     memset(&cost, 0x5a, sizeof cost);
@@ -229,19 +415,20 @@ static void sizes_that_are_missing_or_negative_are_refused(void **state)
         {.rows = 4, .dim = 4, .ngram_rows = 9, .ngram_dim = 9, .ngram_rows_per_token = 0},
         {.rows = 4, .dim = 4, .ngram_scale_bytes = -1},
         {.rows = 4, .dim = 4, .layers = 1, .trunk = 1},
+        {.rows = 4, .dim = 4, .untied = true, .headless = true},
         {.rows = 4, .dim = 4, .dtype = (embla_dtype)99},
         {.rows = 4, .dim = 4, .dtype = (embla_dtype)-1},
     };
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bad); i++) refuse(bad[i], EMBLA_ERR_ARGUMENT);
-    refuse((embla_cost_model){.rows = 4, .dim = 33, .dtype = EMBLA_Q8_0}, EMBLA_ERR_SHAPE);
-    refuse((embla_cost_model){.rows = 4,
-                              .dim = 32,
-                              .ngram_rows = 4,
-                              .ngram_dim = 33,
-                              .ngram_rows_per_token = 1,
-                              .ngram_dtype = EMBLA_Q4_0},
-           EMBLA_ERR_SHAPE);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) refuse_sizes(bad[i], EMBLA_ERR_ARGUMENT);
+    refuse_sizes((embla_cost_model){.rows = 4, .dim = 33, .dtype = EMBLA_Q8_0}, EMBLA_ERR_SHAPE);
+    refuse_sizes((embla_cost_model){.rows = 4,
+                                    .dim = 32,
+                                    .ngram_rows = 4,
+                                    .ngram_dim = 33,
+                                    .ngram_rows_per_token = 1,
+                                    .ngram_dtype = EMBLA_Q4_0},
+                 EMBLA_ERR_SHAPE);
 }
 
 static void sizes_that_64_bits_do_not_hold_are_refused(void **state)
@@ -268,7 +455,7 @@ static void sizes_that_64_bits_do_not_hold_are_refused(void **state)
          .ngram_scale_bytes = giant},
     };
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bad); i++) refuse(bad[i], EMBLA_ERR_ARGUMENT);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) refuse_sizes(bad[i], EMBLA_ERR_ARGUMENT);
 }
 
 static void the_largest_that_fits_is_exact(void **state)
@@ -297,6 +484,13 @@ int main(void)
         cmocka_unit_test(input_tables_are_all_tables_without_the_head),
         cmocka_unit_test(bytes_read_for_a_token_are_trunk_head_and_rows),
         cmocka_unit_test(notes_say_which_quoted_figures_are_wrong),
+        cmocka_unit_test(notes_of_andrea_120m_have_its_shares),
+        cmocka_unit_test(the_head_of_a_70b_model_takes_less_than_2_percent_of_the_bandwidth),
+        cmocka_unit_test(microgpt_has_the_16_positions_of_its_program),
+        cmocka_unit_test(a_checkpoint_costs_what_its_tensors_hold),
+        cmocka_unit_test(a_checkpoint_of_one_dtype_costs_as_much_as_its_sizes),
+        cmocka_unit_test(a_head_counts_if_the_model_has_one_of_its_own),
+        cmocka_unit_test(a_checkpoint_without_a_table_is_refused),
         cmocka_unit_test(the_note_about_tying_names_the_presets_that_tie),
         cmocka_unit_test(andrea_120m_has_98698752_parameters),
         cmocka_unit_test(presets_have_their_published_totals),
