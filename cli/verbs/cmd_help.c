@@ -15,6 +15,27 @@
 
 #define ABOUT  "the embedding layer of a language model"
 #define COLUMN 26
+enum { VERB_COLUMN = 15, GROUP_COLUMN = 17 };
+
+/* The verbs as people look for them. Each verb belongs to one group; a test finds one that is
+ * missing here. */
+static const struct {
+    const char *name, *about, *verbs;
+} groups[] = {
+    {"learn the ideas", "rows, positions, neighbours, directions, costs",
+     "demo lookup embed near compare analogy doesnt-match map predict cost"},
+    {"look inside", "what a checkpoint holds, and whether it is sound",
+     "info doctor health spectrum diff"},
+    {"train", "word vectors, or a model around a table; what it writes",
+     "new words train generate"},
+    {"text", "text to tokens, and to vectors that can be searched",
+     "tokenizer tokens encode fit search"},
+    {"giant tables", "rows of n-grams, in memory, in files, on many hosts",
+     "rows trace pack warm verify plan"},
+    {"files", "other formats and dtypes; help, and words for the shell", "convert completion help"},
+    {"measure", "scores of a table; speed against a limit", "eval bench"},
+};
+enum { GROUPS = sizeof groups / sizeof groups[0] };
 
 typedef struct {
     const char *word, *meaning;
@@ -50,6 +71,33 @@ static const char inputs[] =
     "They "
     "are an error (1) if no other word is left, and where a missing word would shift the others: "
     "embed, rows, trace, and lookup to npy, raw or fvecs.";
+
+/* ---- groups ---- */
+
+/* The next verb of a list of names, which moves on; NULL at the end. A build may lack a verb. */
+static const cli_verb *next_verb(const char **list)
+{
+    char name[32];
+    while (**list) {
+        const size_t length = strcspn(*list, " ");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, *list);
+        *list += length + ((*list)[length] == ' ');
+        const cli_verb *verb = cli_verb_find(name);
+        if (verb) return verb;
+    }
+    return NULL;
+}
+
+/* The name of a verb's group; NULL if it was forgotten. */
+static const char *group_of(const cli_verb *verb)
+{
+    for (size_t i = 0; i < GROUPS; i++) {
+        const char *list = groups[i].verbs;
+        for (const cli_verb *other; (other = next_verb(&list));)
+            if (other == verb) return groups[i].name;
+    }
+    return NULL;
+}
 
 /* "dtype of tables and trunk (f32, f64; default: f32)" */
 static const char *help_text(const cli_option *option, char *text, size_t size)
@@ -117,11 +165,40 @@ static void print_verb(const cli_verb *verb)
     printf("\nExample:\n  %s\n", verb->example);
 }
 
+static void print_usage(void)
+{
+    printf("embla %s - " ABOUT "\n\nUsage: embla VERB [OPERANDS] [OPTIONS]\n\n", embla_version());
+}
+
+/* One screen: the groups and the names of their verbs. */
+static void print_groups(void)
+{
+    print_usage();
+    for (size_t i = 0; i < GROUPS; i++) {
+        const char *list = groups[i].verbs, *gap = "  ";
+        printf("%-*s %s\n", GROUP_COLUMN - 1, groups[i].name, groups[i].about);
+        for (const cli_verb *verb; (verb = next_verb(&list)); gap = " ")
+            printf("%s%s", gap, verb->name);
+        putchar('\n');
+    }
+    putchar('\n');
+    cli_out_wrapped("'embla demo' is where to begin. 'embla help VERB' describes a verb with an "
+                    "example, 'embla help C15' the code of a message. 'embla help --all' has a "
+                    "line for each verb, the options of all, exit codes and the environment.",
+                    0, 0);
+}
+
+/* One line for each verb, and what holds for all of them. */
 static void print_all(void)
 {
-    printf("embla %s - " ABOUT "\n\nUsage: embla VERB [OPERANDS] [OPTIONS]\n\nVerbs:\n",
-           embla_version());
-    for (size_t n = 0; cli_verbs[n]; n++) print_pair(cli_verbs[n]->name, cli_verbs[n]->about);
+    print_usage();
+    for (size_t i = 0; i < GROUPS; i++) {
+        const char *list = groups[i].verbs;
+        printf("%s%s: %s\n", i > 0 ? "\n" : "", groups[i].name, groups[i].about);
+        for (const cli_verb *verb; (verb = next_verb(&list));)
+            cli_out_wrapped(verb->about, printf("  %-*s ", VERB_COLUMN - 3, verb->name),
+                            VERB_COLUMN);
+    }
     printf("\nOptions of every verb:\n");
     print_options(cli_global_options);
     putchar('\n');
@@ -134,9 +211,6 @@ static void print_all(void)
     for (const line *name = environment; name->word; name++) print_pair(name->word, name->meaning);
     printf("\nExamples:\n");
     for (size_t n = 0; cli_verbs[n]; n++) printf("  %s\n", cli_verbs[n]->example);
-    putchar('\n');
-    cli_out_wrapped("'embla help VERB' describes a verb, 'embla help C15' the code of a message.",
-                    0, 0);
 }
 
 /* ---- JSON ---- */
@@ -155,6 +229,7 @@ static void json_verb(cli_json *json, const cli_verb *verb)
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "name", verb->name);
     cli_json_text(json, "operands", verb->synopsis);
+    cli_json_text(json, "group", group_of(verb));
     cli_json_text(json, "about", verb->about);
     cli_json_text(json, "example", verb->example);
     json_choices(json, verb->choices);
@@ -192,7 +267,7 @@ void cli_help_print(const cli_verb *verb, bool as_json)
     else if (verb)
         print_verb(verb);
     else
-        print_all();
+        print_groups();
 }
 
 /* ---- man page ---- */
@@ -289,12 +364,18 @@ static void print_man(void)
 
 static int run(const cli_args *args)
 {
+    const bool all = cli_args_flag(args, "all");
+    if (all &&
+        (args->operand_count > 0 || cli_args_flag(args, "man") || cli_args_flag(args, "json")))
+        return cli_usage("--all goes with no VERB, --man or --json, which print all there is");
     if (cli_args_flag(args, "man") && cli_args_flag(args, "json"))
         return cli_usage(
             "--man and --json cannot be used together; 'embla help --json' prints the same facts");
     if (args->operand_count > 0 && cli_rule_looks(args->operands[0]))
         return cli_rule_print(args->operands[0], cli_args_flag(args, "json"));
-    if (cli_args_flag(args, "man"))
+    if (all)
+        print_all();
+    else if (cli_args_flag(args, "man"))
         print_man();
     else
         cli_help_print(args->operand_count > 0 ? cli_verb_find(args->operands[0]) : NULL,
@@ -302,8 +383,10 @@ static int run(const cli_args *args)
     return CLI_DONE;
 }
 
-static const cli_option options[] = {{.name = "man", .help = "print the man page in roff"},
-                                     {.name = NULL}};
+static const cli_option options[] = {
+    {.name = "all", .help = "print a line for each verb, and what holds for all"},
+    {.name = "man", .help = "print the man page in roff"},
+    {.name = NULL}};
 
 const cli_verb cli_verb_help = {
     .name = "help",
@@ -312,7 +395,8 @@ const cli_verb cli_verb_help = {
     .operands_most = 1,
     .choices = cli_verb_name,
     .about = "show help for the program or for one verb",
-    .text = "Prints the verbs, or the options of VERB with their defaults and an example.\n\nCODE "
+    .text = "Prints the verbs in groups, or the options of VERB with their defaults and an "
+            "example.\n\nCODE "
             "is what a message about a file ends with, for example C15: its rule is printed.",
     .example = "embla help cost",
     .options = options,

@@ -3,7 +3,7 @@
 # and an example that runs in a copy of the demo.
 EMBLA_DEMO=$SOURCE/demo embla demo -o demo -q
 cd demo || exit 1
-for verb in $(embla help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+for verb in $(embla help --json | tr '{' '\n' | sed -n 's/^"name":"\([^"]*\)","operands".*/\1/p'); do
     embla help "$verb" >one || echo "help $verb: exit $?"
     embla "$verb" --help >two || echo "$verb --help: exit $?"
     cmp one two
