@@ -135,6 +135,108 @@ static void print_question(const job *j)
     printf(": %s among %s\n\n", kind_name(j), cli_plural(j->rank.rows, "row", rows));
 }
 
+/* ---- the control ---- */
+
+/* What the first added token alone gives: its nearest row, and its cosine with the answer. They
+ * show what the arrow has done. Words of the question do not count as the nearest row, unless they
+ * may be answers. */
+typedef struct {
+    int64_t of;            /* the token */
+    embla_neighbour found; /* its nearest row */
+    double answer;         /* its cosine with the first answer */
+    bool is;               /* there is one: the question has more than one word */
+} control;
+
+static bool is_asked(const job *j, int64_t row)
+{
+    for (size_t i = 0; i < j->tokens.count; i++)
+        if (j->rows[i] == row) return true;
+    return false;
+}
+
+/* Finds the cosine of two rows. */
+static bool find_cosine(const job *j, int64_t a, int64_t b, double *out)
+{
+    const int64_t rows[] = {a, b};
+    const size_t dim = embla_table_dim(j->asked.table);
+    float *vectors = calloc(2 * dim, sizeof *vectors);
+    bool good = vectors &&
+                cli_asked_vectors(&j->asked, rows, rows, 2, j->rank.threads, vectors) == CLI_DONE;
+    if (good) *out = embla_cosine(vectors, vectors + dim, dim);
+    free(vectors);
+    return good;
+}
+
+static control find_control(const job *j, int64_t answer)
+{
+    enum { MOST = 2 * SIDE_MOST + 1 };
+    embla_neighbour near[MOST];
+    control c = {0};
+    size_t first = 0, k = j->tokens.count + 1;
+    while (first < j->tokens.count && j->minus[first]) first++;
+    if (first == j->tokens.count || j->tokens.count < 2 || j->rank.form == CLI_RANK_TEXT ||
+        answer < 0 || !find_cosine(j, j->rows[first], answer, &c.answer))
+        return c;
+    if ((int64_t)k > j->rank.rows) k = (size_t)j->rank.rows;
+    const embla_analogy_options options = {
+        .k = k, .rows = j->options.rows, .threads = j->options.threads};
+    const embla_analogy_question question = {.plus = &j->rows[first], .plus_count = 1};
+    if (embla_analogy(j->asked.table, &question, &options, near, NULL) != EMBLA_OK)
+        return c; /* a row of zeros has no nearest row */
+    c.of = j->tokens.ids[first];
+    for (size_t i = 0; i < k && near[i].row >= 0 && !c.is; i++) {
+        c.found = near[i];
+        c.is = j->options.keep_words || !is_asked(j, near[i].row);
+    }
+    return c;
+}
+
+/* The word of a row. */
+static const char *row_word(const job *j, int64_t row, char text[CLI_WORD_TEXT])
+{
+    int64_t sharing;
+    const int64_t token = cli_asked_token(&j->asked, row, &sharing);
+    (void)cli_token_show(&j->asked, token, !j->rank.utf8, CLI_WORD_COLUMNS, text);
+    return text;
+}
+
+static void print_control(const job *j, const control *c, const embla_neighbour *found)
+{
+    char of[CLI_WORD_TEXT], answer[CLI_WORD_TEXT], near[CLI_WORD_TEXT];
+    if (!c->is || j->rank.quiet) return;
+    (void)cli_token_show(&j->asked, c->of, !j->rank.utf8, CLI_WORD_COLUMNS, of);
+    putchar('\n');
+    if (found[0].row == c->found.row)
+        cli_out_fact("control", "%s alone: its nearest row is %s, too (cosine %.4f)", of,
+                     row_word(j, found[0].row, answer), c->answer);
+    else
+        cli_out_fact("control", "%s alone: cosine %.4f with %s; its nearest row is %s (%.4f)", of,
+                     c->answer, row_word(j, found[0].row, answer), row_word(j, c->found.row, near),
+                     c->found.score);
+}
+
+static void json_control(const job *j, const control *c, cli_json *json)
+{
+    int64_t sharing;
+    if (!c->is) {
+        cli_json_text(json, "control", NULL);
+        return;
+    }
+    const int64_t token = cli_asked_token(&j->asked, c->found.row, &sharing);
+    cli_json_open(json, "control", '{');
+    cli_json_whole(json, "of", c->of);
+    cli_json_real(json, "cosine", c->answer);
+    cli_json_open(json, "nearest", '{');
+    cli_token_json(&j->asked, token, json);
+    cli_json_whole(json, "id", token);
+    cli_json_whole(json, "row", c->found.row);
+    cli_json_real(json, "score", c->found.score);
+    cli_json_close(json, '}');
+    cli_json_close(json, '}');
+}
+
+/* ---- output ---- */
+
 static void print_side(const job *j, bool minus, cli_json *json)
 {
     cli_json_open(json, minus ? "minus" : "plus", '[');
@@ -149,7 +251,8 @@ static void print_side(const job *j, bool minus, cli_json *json)
     cli_json_close(json, ']');
 }
 
-static void print_json(const job *j, const embla_neighbour *found, const embla_near_report *report)
+static void print_json(const job *j, const embla_neighbour *found, const control *c,
+                       const embla_near_report *report)
 {
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
@@ -157,21 +260,23 @@ static void print_json(const job *j, const embla_neighbour *found, const embla_n
     print_side(j, false, &json);
     print_side(j, true, &json);
     cli_rank_json(&j->rank, found, &json);
+    json_control(j, c, &json);
     cli_json_whole(&json, "rows", j->rank.rows);
     cli_json_whole(&json, "nonfinite", report->nonfinite);
     cli_json_close(&json, '}');
     putchar('\n');
 }
 
-static void print_answer(const job *j, const embla_neighbour *found,
+static void print_answer(const job *j, const embla_neighbour *found, const control *c,
                          const embla_near_report *report)
 {
     if (j->rank.form == CLI_RANK_JSON) {
-        print_json(j, found, report);
+        print_json(j, found, c, report);
         return;
     }
     if (j->rank.form == CLI_RANK_TABLE) print_question(j);
     cli_rank_print(&j->rank, found, j->options.kind == EMBLA_ANALOGY_COS_ADD ? 1 : 0);
+    if (j->rank.form == CLI_RANK_TABLE) print_control(j, c, found);
     cli_rank_report(&j->rank, report);
 }
 
@@ -193,7 +298,10 @@ static int solve(const job *j)
         .plus = plus, .plus_count = more, .minus = minus, .minus_count = less};
     if (embla_analogy(j->asked.table, &question, &j->options, found, &report) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE) print_answer(j, found, &report);
+    if (code == CLI_DONE) {
+        const control c = find_control(j, found[0].row);
+        print_answer(j, found, &c, &report);
+    }
     free(found);
     return code;
 }
@@ -315,6 +423,9 @@ const cli_verb cli_verb_analogy = {
         "Its numerator is the product of (1 + cosine) / 2 over the added tokens, its denominator "
         "the same over the subtracted tokens. So no single word can outweigh the others. Tokens of "
         "the question are excluded unless --keep-words is given.\n\n"
+        "As a control, the format table and --json have the cosine of the first answer with the "
+        "first added token alone, and the nearest row of that token. An answer that was as near "
+        "before owes little to the arrow.\n\n"
         "The text format is that of 'embla near': rank, token, id and score, separated by tabs.",
     .example = "embla analogy words.vec king - man + woman --top 3",
     .options = options,
