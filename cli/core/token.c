@@ -214,6 +214,76 @@ static const char *spelling(const embla_vocab *vocab, const char *word, size_t l
     return text;
 }
 
+enum { LETTERS = 10 }; /* fewer single characters are not an alphabet */
+
+/* Whether all words are single characters, except names such as <bos>. */
+static bool has_letters_only(const embla_vocab *vocab)
+{
+    size_t count = 0, letters = 0;
+    const embla_word *words = embla_vocab_words(vocab, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = words[i].bytes;
+        const size_t length = words[i].length;
+        bool name = length > 2 && ((text[0] == '<' && text[length - 1] == '>') ||
+                                   (text[0] == '[' && text[length - 1] == ']'));
+        if (!name && embla_utf8_length(text, length) != length) return false;
+        letters += !name;
+    }
+    return letters >= LETTERS;
+}
+
+/* The first character that a vocabulary of letters does not have, and its length. */
+static const char *missing_letter(const embla_vocab *vocab, const char *word, size_t length,
+                                  size_t *bytes)
+{
+    int32_t token;
+    for (size_t at = 0; at < length; at += *bytes) {
+        *bytes = embla_utf8_length(word + at, length - at);
+        if (*bytes == 0) *bytes = 1;
+        if (embla_vocab_find(vocab, word + at, *bytes, &token) != EMBLA_OK) return word + at;
+    }
+    return NULL;
+}
+
+/* "; did you mean 'emma'?" if a word can be spelled in small letters, else "; it has a, b, c, d, e,
+ * f .." */
+static const char *letter_hint(const embla_vocab *vocab, const char *word, size_t length,
+                               char text[HINT])
+{
+    char small[HINT_WORD + 1] = "";
+    size_t bytes, count, used = 0;
+    for (size_t i = 0; i < length && length <= HINT_WORD; i++)
+        small[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] - 'A' + 'a') : word[i];
+    if (small[0] && !missing_letter(vocab, small, length, &bytes)) {
+        (void)snprintf(text, HINT, "; did you mean '%s'?", small);
+        return text;
+    }
+    const embla_word *words = embla_vocab_words(vocab, &count);
+    for (size_t i = 0; i < count && i < 6; i++)
+        used += (size_t)snprintf(text + used, HINT - used, "%s%s", i > 0 ? ", " : "; it has ",
+                                 words[i].length > 8 ? ".." : words[i].bytes);
+    (void)snprintf(text + used, HINT - used, " ..");
+    return text;
+}
+
+/* A word that cannot be spelled with letters: names the first letter that is missing. False if that
+ * is not what is wrong. */
+static bool report_letter(const embla_vocab *vocab, const char *word, size_t length,
+                          const char *words, const char *note)
+{
+    char hint_text[HINT];
+    size_t bytes = 0;
+    const char *letter =
+        has_letters_only(vocab) ? missing_letter(vocab, word, length, &bytes) : NULL;
+    if (!letter) return false;
+    const bool whole = bytes == length;
+    cli_complain("%sunknown %s '%.*s': %s%.*s%s not in the vocabulary of %s letters (%s)%s", note,
+                 whole ? "letter" : "word", (int)(length < 60 ? length : 60), word,
+                 whole ? "it is" : "'", whole ? 0 : (int)bytes, letter, whole ? "" : "' is", words,
+                 embla_vocab_source(vocab), letter_hint(vocab, word, length, hint_text));
+    return true;
+}
+
 static void one_missing(const cli_tokens *tokens, const embla_vocab *vocab, const char *words,
                         const char *note)
 {
@@ -227,6 +297,7 @@ static void one_missing(const cli_tokens *tokens, const embla_vocab *vocab, cons
                      note, cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
         return;
     }
+    if (report_letter(vocab, word, length, words, note)) return;
     (void)hint(vocab, word, length, meant);
     if (!meant[0] && length <= 64) (void)spelling(vocab, word, length, meant);
     cli_complain("%sunknown word '%.*s': it is not among the %s words of %s%s%s", note, cut, word,

@@ -20,6 +20,7 @@
 #include "core/texts.h"
 #include "core/verbs.h"
 #include "core/visible.h"
+#include "core/word_tokenizer.h"
 #include "draw/pen.h"
 
 enum { AUTO, IDS, PIECES, TEXT, FORMATS };
@@ -359,11 +360,16 @@ static const char *format_name(size_t n)
     return n < FORMATS ? formats[n] : NULL;
 }
 
-static int open_tokenizer(const char *path, embla_tokenizer **tokenizer,
+/* A file of word vectors has words, which serve as a tokenizer. */
+static int open_tokenizer(const cli_args *args, const char *path, embla_tokenizer **tokenizer,
                           embla_tokenized **tokenized)
 {
-    if (cli_open_tokenizer(path, NULL, tokenizer) != EMBLA_OK ||
-        embla_tokenized_new(*tokenizer, tokenized) != EMBLA_OK)
+    if (cli_open_tokenizer(path, NULL, tokenizer) != EMBLA_OK) {
+        char error[CLI_SENTENCE];
+        (void)snprintf(error, sizeof error, "%s", embla_error());
+        if (!cli_word_tokenizer(args, path, tokenizer)) return cli_failed("%s", error);
+    }
+    if (embla_tokenized_new(*tokenizer, tokenized) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     return CLI_DONE;
 }
@@ -400,8 +406,9 @@ static int set_up(job *j, const cli_args *args)
         .offsets = !j->count && (j->offsets || j->json || other || j->format == TEXT),
         .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
         .threads = (int)cli_args_count(args, "threads")};
-    int code = open_tokenizer(args->operands[0], &j->tokenizer, &j->tokenized);
-    if (code == CLI_DONE && other) code = open_tokenizer(other, &j->other, &j->other_tokenized);
+    int code = open_tokenizer(args, args->operands[0], &j->tokenizer, &j->tokenized);
+    if (code == CLI_DONE && other)
+        code = open_tokenizer(args, other, &j->other, &j->other_tokenized);
     return code;
 }
 
@@ -531,7 +538,8 @@ const cli_verb cli_verb_tokens = {
         "TOKENIZER is a tokenizer.json, a SentencePiece model, a GGUF file, a file of tiktoken's "
         "ranks, a vocab.txt, a file of --compile, or a folder with a tokenizer.json, a "
         "SentencePiece "
-        "model or a vocab.txt. The tokens are "
+        "model or a vocab.txt. A file of word vectors has no tokenizer: texts are cut at spaces "
+        "into its words. The tokens of the others are "
         "those that the "
         "library which wrote the file gives for the same text. With - as TEXT, or without TEXT and "
         "--file, each line of standard input is a text.\n\n"

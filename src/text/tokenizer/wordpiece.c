@@ -9,11 +9,11 @@ embla_status embla_no_token(const embla_tokenizer *t, const char *word, size_t l
     size_t first = 0;
     if (t->unknown_text.bytes && t->unknown < 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
-                          "%.256s: '%.*s' is unknown, and the unknown token '%.*s' is not in the "
-                          "vocabulary of %zu",
-                          t->name, length < 64 ? (int)length : 64, word,
+                          "%.256s: '%.*s' is not in the vocabulary of %zu, and neither is the "
+                          "unknown token '%.*s'",
+                          t->name, length < 64 ? (int)length : 64, word, t->vocab_count,
                           (int)(t->unknown_text.length < 64 ? t->unknown_text.length : 64),
-                          t->unknown_text.bytes, t->vocab_count);
+                          t->unknown_text.bytes);
     (void)embla_char_at(word, &first);
     return embla_fail(EMBLA_ERR_NOT_FOUND,
                       "%.256s: there is no token for '%.*s', and none for the unknown", t->name,
