@@ -10,7 +10,8 @@
  * The limit for f32 is memcpy: the same number of bytes, from the same table in order, to the same
  * kind of output, with the same number of threads. The limit for any other dtype, decoded to f32,
  * is the lookup in the f32 table. The limit for one-hot is the lookup of the same rows: its ratio
- * shows what the product costs, which gives the same bits.
+ * shows what the product costs, which gives the same bits. A line below says how many times faster
+ * the lookup is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +153,8 @@ static int run_case(bench_case *c, const char *name, const bench_options *option
                                        : product ? "lookup"
                                                  : "f32 lookup",
                            .value = work / times.seconds,
-                           .limit = work / times.limit_seconds};
+                           .limit = work / times.limit_seconds,
+                           .instead = product ? "product with one-hot vectors" : NULL};
     bench_print(options, &result);
     return 0;
 }

@@ -94,6 +94,9 @@ void bench_print(const bench_options *options, const bench_result *result)
         printf("%-36s %2d %7.4g %7.4g %-7s %5.*f %s\n", result->name, result->threads,
                result->value, result->limit, result->unit, ratio < 0.01 ? 5 : 2, ratio,
                result->limit_is);
+        if (result->instead)
+            printf("  the %s is %.*f times faster than the %s\n", result->limit_is,
+                   ratio > 0.1 ? 1 : 0, 1 / ratio, result->instead);
         headed = true;
     }
     (void)fflush(stdout);

@@ -41,6 +41,9 @@ typedef struct {
     const char *bench, *name, *unit, *limit_is;
     int threads;
     double value, limit; /* higher is better */
+    /* what the limit does not do, for a line that says how many times faster it is than that: "the
+     * product with one-hot vectors"; NULL means no such line. JSON does not have it. */
+    const char *instead;
 } bench_result;
 
 /* Prints one line: JSON, or text with a heading before the first. */
