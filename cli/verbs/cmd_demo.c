@@ -14,6 +14,7 @@
 
 #include "core/out.h"
 #include "core/verbs.h"
+#include "verbs/demo_quiz.h"
 
 #ifndef EMBLA_DEMO_INSTALLED
 #define EMBLA_DEMO_INSTALLED "/usr/local/share/embla/demo"
@@ -218,6 +219,9 @@ static int run(const cli_args *args)
         return cli_failed("the files of the demo were not found; set EMBLA_DEMO to their folder "
                           "(share/embla/demo of the installation, or demo/ of the source)");
     if (cli_args_given(args, "output")) return copy_demo(args, folder);
+    if (cli_args_flag(args, "quiz") || cli_args_given(args, "question"))
+        return cli_quiz(folder, (size_t)cli_args_count(args, "question"),
+                        cli_args_flag(args, "json"));
     if (cli_args_flag(args, "json")) return print_json(folder);
     if (cli_args_flag(args, "folder")) return puts(folder) < 0 ? CLI_FAILED : CLI_DONE;
     return walk(folder);
@@ -229,6 +233,13 @@ static const cli_option options[] = {
      .letter = 'o',
      .value = "FOLDER",
      .help = "copy the files to the new folder FOLDER"},
+    {.name = "quiz", .help = "ask questions about embeddings, and show the answers by commands"},
+    {.name = "question",
+     .value = "N",
+     .count = true,
+     .least = 1,
+     .most = CLI_QUESTIONS,
+     .help = "ask only question N of the quiz"},
     {.name = NULL}};
 
 const cli_verb cli_verb_demo = {
@@ -237,7 +248,9 @@ const cli_verb cli_verb_demo = {
     .operand = "operand",
     .about = "show five commands on small models that come with the program",
     .text = "Runs five commands on the files of the demo and explains them. On a terminal it waits "
-            "for Enter between them.\n\nThe files are words.vec (rows of 291 words, learned from "
+            "for Enter between them.\n\n--quiz asks what you expect before it shows what is. "
+            "Without a terminal it prints the questions with the answers after them.\n\nThe files "
+            "are words.vec (rows of 291 words, learned from "
             "village.txt), names (a model of letters, trained on names.txt), and village (a model "
             "of letters with an n-gram table, trained on village.txt). The examples of all verbs "
             "use them: they run in the folder of the demo, and those that write files in a copy of "
