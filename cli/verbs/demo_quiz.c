@@ -171,8 +171,8 @@ static const struct {
      .choices = {"the order changes", "the first gains, and the order stays", "all become equal"},
      .right = 'b',
      .answer = "Logits are divided by the temperature, so their order stays and the first gains. "
-               "At 0 it is always chosen: three times the same name.",
-     .commands = {"generate names --temperature 0 --count 3"}},
+               "At 0 it is always chosen.",
+     .commands = {"predict names emm --top 3", "predict names emm --top 3 --temperature 0.1"}},
 };
 
 static char choice_letter(size_t i)
