@@ -9,7 +9,8 @@
  *
  * The rules of embla.h hold here too: the same seed gives the same bits for any number of threads,
  * and a training that is interrupted and resumed gives the same bits as one that is not. An engine
- * (embla_lab.h) computes matrix products; small models work without. Link libembla_lab.
+ * (embla_lab.h) computes matrix products, so the bits depend on the engine and the CPU; small
+ * models do without it, and any model does with EMBLA_TRAIN_ENGINE_NONE. Link libembla_lab.
  */
 #ifndef EMBLA_TRAIN_H
 #define EMBLA_TRAIN_H
@@ -277,6 +278,7 @@ typedef struct {
      * and step; 0 means against all tokens; f32 only */
     size_t negatives;
     embla_proposal proposal; /* how they are drawn */
+    bool no_engine;          /* only plain loops compute matrix products */
     uint64_t reserved[4];    /* must be 0 */
 } embla_gpt_options;
 
@@ -411,6 +413,16 @@ enum {
     EMBLA_FREEZE_TRUNK = 4      /* layers and norms: all but the tables, the head and n-grams */
 };
 
+/* What computes the matrix products of a training. */
+typedef enum {
+    EMBLA_TRAIN_ENGINE_AUTO = 0,   /* NONE if the largest product of a step has at most 4,194,304
+                                      multiplications, in f32 and without negatives; else LIBRARY */
+    EMBLA_TRAIN_ENGINE_NONE = 1,   /* plain loops: slower for large models, but the same bits on
+                                      every CPU, and no library is needed */
+    EMBLA_TRAIN_ENGINE_LIBRARY = 2 /* the engine that Embla was built with, for products that are
+                                      large enough; plain loops for all others */
+} embla_train_engine;
+
 typedef struct {
     size_t batch, length;    /* sequences in a step; tokens in a sequence (0 means all positions) */
     embla_schedule schedule; /* its steps are those of the whole training */
@@ -427,7 +439,8 @@ typedef struct {
     size_t negatives;     /* sampled softmax: number of sampled tokens;
                              frequent ones are drawn more often if tokens are words or come from a
                              file; 0 means against all tokens. Validation always uses all */
-    uint64_t reserved[4]; /* must be 0 */
+    embla_train_engine engine; /* NONE cannot be used with negatives */
+    uint64_t reserved[4];      /* must be 0 */
 } embla_train_options;
 
 /* Creates a training of gpt on corpus, at step 0. Both must outlive it. It needs the memory that

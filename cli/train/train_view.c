@@ -16,6 +16,7 @@
 
 #include "core/inputs.h"
 #include "core/out.h"
+#include "train/engine_choice.h"
 #include "train/train_make.h"
 #include "train/train_ranks.h"
 
@@ -61,15 +62,6 @@ static int threads_of(const cli_training *t)
 {
     if (t->options.threads > 0) return t->options.threads;
     return embla_default_threads();
-}
-
-/* NULL for small models: they use plain loops, and asking for the engine's name would load it. A
- * head that is divided among ranks always uses it. */
-static const char *engine_of(const cli_training *t)
-{
-    size_t tokens = t->options.batch * t->options.length, dim = t->shape.dim;
-    bool large = (double)tokens * (double)dim * (double)dim > 131072.0;
-    return large || t->team.shard_tokens ? embla_engine_name() : NULL;
 }
 
 static void plan_memory(const cli_training *t, embla_gpt_memory *plan)
@@ -185,7 +177,7 @@ static void print_training(const cli_training *t)
     const embla_schedule *s = &t->options.schedule;
     embla_gpt_memory plan;
     char cells[5][CLI_CELL], warm[CLI_CELL] = "", steps[CLI_CELL];
-    const char *engine = engine_of(t);
+    const char *engine = cli_engine_used(t);
     plan_memory(t, &plan);
     cli_out_fact("memory", "%s weights + %s gradients + %s optimizer + %s activations = %s",
                  cli_size(plan.weights, cells[0]), cli_size(plan.gradients, cells[1]),
@@ -228,7 +220,7 @@ static void json_start(const cli_training *t)
     cli_json json = {0};
     embla_gpt_memory plan;
     int64_t unknown = 0;
-    const char *engine = engine_of(t);
+    const char *engine = cli_engine_used(t);
     plan_memory(t, &plan);
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "event", "start");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
+#include "train/engine_choice.h"
 #include "train/train_make.h"
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
@@ -331,6 +332,7 @@ static int read_all(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = read_ngram(args, t);
     if (code == CLI_DONE) code = read_freeze(args, &t->options);
     if (code == CLI_DONE) code = read_loss(args, &t->options);
+    if (code == CLI_DONE) code = cli_engine_read(args, &t->options.engine);
     if (code == CLI_DONE) code = read_corpus(args, t);
     if (code == CLI_DONE) code = read_intervals(args, t);
     t->validate_every = default_interval(t->steps);
@@ -497,6 +499,12 @@ static const cli_option options[] = {
      .choices = loss_name,
      .help = "the loss of a step: against all tokens, or sampled against a few drawn ones"},
     COUNT("negatives", "tokens to draw for each step with --loss sampled (default: 1000)"),
+    {.name = "engine",
+     .value = "NAME",
+     .standard = "auto",
+     .choices = cli_engine_choice,
+     .help = "library for matrix products; none means plain loops, whose bits do not depend on the "
+             "CPU; auto means none for small models, else the library of this build"},
     {.name = "bf16", .help = "compute matrix products in bf16; weights and sums stay in f32"},
     REAL("validation", "share of the text to set aside for validation; 0 disables validation "
                        "(default: 0.1, or 0 with --documents)"),

@@ -32,7 +32,9 @@ static embla_status batch_loss(team *w, embla_train *t, embla_status ready, size
                                embla_failure *failure, embla_loss_report *out)
 {
     const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
+    const embla_gpt_options how = {.compute = o->compute,
+                                   .threads = o->threads,
+                                   .no_engine = o->engine == EMBLA_TRAIN_ENGINE_NONE};
     int32_t *tokens = t->tokens[t->now];
     if (w->tokens) return embla_team_loss(w, t, ready, length, &how, out);
     fetch_rows(w, t, failure, tokens, o->batch, length);

@@ -398,6 +398,7 @@ static embla_status begin(embla_gpt *gpt, pass *p, const embla_gpt_options *opti
     p->n = p->batch * p->length;
     p->way = (embla_layer_way){.compute = options->compute ? options->compute : EMBLA_F32,
                                .threads = options->threads,
+                               .no_engine = options->no_engine,
                                .scratch = &gpt->scratch};
     p->weight = options->weight == 0 ? 1 : options->weight;
     p->dropout = (embla_dropout){learns ? gpt->shape.dropout : 0, seed_of(options)};

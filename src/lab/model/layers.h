@@ -24,6 +24,7 @@ typedef struct {
      * and those of attention if the CPU multiplies bf16; sums and all else stay f32 */
     embla_dtype compute;
     int threads;
+    bool no_engine;         /* only plain loops */
     embla_layer_bf16 bf16;  /* matrices that need not be rounded again; may be empty */
     embla_scratch *scratch; /* kept between calls; may be NULL */
 } embla_layer_way;

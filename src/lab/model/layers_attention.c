@@ -352,7 +352,7 @@ static call call_of(const embla_layer_way *way, const embla_attention *a, size_t
                        .scale = 1.0 / sqrt((double)a->size)};
     c.tile = (tile_of){.size = a->size};
     c.tile.engine = a->length > SHORT && c.job.queries * c.job.keys * a->size > SMALL &&
-                    embla_engine_has_products();
+                    embla_layer_has_engine(way);
     c.bf16 = c.tile.engine && way->compute == EMBLA_BF16 && embla_engine_has_bf16();
     c.small = short_of(a);
     c.blocks = blocks_of(a->length, c.job.queries);

@@ -2,9 +2,9 @@
 /* Linear layers, forward and backward: three products, each cut into blocks of its result.
  *
  * A block has a shape that depends on the sizes alone and belongs to one thread, which multiplies
- * it with the engine or with plain loops (small, no engine). So no bit depends on the
- * number of threads; whether the engine serves is decided by sizes too. In bf16 the factors are
- * rounded once for each call.
+ * it with the engine or with plain loops (small, or no engine). So no bit depends on the
+ * number of threads; whether the engine serves is decided by the call's way and by sizes. In bf16
+ * the factors are rounded once for each call.
  */
 #include "base/dtype.h"
 #include "base/half.h"
@@ -332,9 +332,9 @@ static embla_status run_blocks(void *job, size_t first, size_t end, size_t slot)
     return EMBLA_OK;
 }
 
-static bool engine_pays(size_t n, size_t in, size_t out)
+static bool engine_pays(const embla_layer_way *way, size_t n, size_t in, size_t out)
 {
-    return n > EMBLA_PRODUCT_FEW && n * in * out > SMALL && embla_engine_has_products();
+    return n > EMBLA_PRODUCT_FEW && n * in * out > SMALL && embla_layer_has_engine(way);
 }
 
 /* ---- factors in bf16 ---- */
@@ -411,7 +411,7 @@ static embla_status round_factors(call *c, rounded *factors, size_t count, int t
 embla_status embla_linear_forward(const embla_layer_way *way, const float *x, size_t n, size_t in,
                                   const float *w, const float *bias, size_t out, bool add, float *y)
 {
-    call c = {.way = way, .engine = engine_pays(n, in, out)};
+    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
     rounded factors[] = {{.from = x, .count = n * in}, {.from = w, .count = out * in}};
     embla_scratch_use use = {0};
     embla_plain_product product = {.m = n,
@@ -442,7 +442,7 @@ embla_status embla_linear_backward(const embla_layer_way *way, const float *x, c
                                    size_t n, size_t in, const float *w, size_t out, bool add_dx,
                                    float *dx, float *dw, float *dbias)
 {
-    call c = {.way = way, .engine = engine_pays(n, in, out)};
+    call c = {.way = way, .engine = engine_pays(way, n, in, out)};
     rounded factors[] = {{.from = dy, .count = n * out},
                          {.from = w, .count = dx ? out * in : 0},
                          {.from = x, .count = dw ? n * in : 0}};

@@ -7,10 +7,10 @@
 
 #include "base/layout.h"
 #include "base/math.h"
-#include "engine/engine.h"
 #include "learn/loss.h"
 #include "learn/softmax.h"
 #include "model/layers.h"
+#include "model/layers_product.h"
 
 enum {
     SMALL = 1 << 20,  /* with fewer multiplications, plain loops are faster */
@@ -224,7 +224,7 @@ embla_status embla_layer_loss(const embla_layer_way *way, const float *hidden,
 {
     size_t rows = (size_t)vocab;
     int64_t counted;
-    if (n * dim * rows > SMALL && embla_engine_has_products())
+    if (n * dim * rows > SMALL && embla_layer_has_engine(way))
         return by_head(way, hidden, targets, n, dim, table, vocab, weight, dhidden, dtable, report);
     EMBLA_TRY(check_targets(targets, n, vocab, &counted));
     head_call c = {.way = way,

@@ -28,6 +28,12 @@ typedef struct {
     bool add;
 } embla_plain_product;
 
+/* Whether a layer may call the engine for products that are large enough. */
+static inline bool embla_layer_has_engine(const embla_layer_way *way)
+{
+    return !way->no_engine && embla_engine_has_products();
+}
+
 void embla_product_plain(const embla_plain_product *product);
 /* By the engine if that is asked for, else by plain loops. */
 EMBLA_CHECKED embla_status embla_product_either(bool engine, const embla_plain_product *product);

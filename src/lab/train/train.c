@@ -87,6 +87,7 @@ static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "negatives is %zu; it must be below the vocabulary's %" PRId64 " tokens",
                           o->negatives, gpt->shape.vocab);
+    EMBLA_TRY(embla_train_engine_check(o));
     if (o->batch < 1 || o->batch > INT32_MAX)
         return embla_fail(EMBLA_ERR_ARGUMENT, "batch is %zu; it must be from 1 to %d", o->batch,
                           (int)INT32_MAX);
@@ -110,6 +111,7 @@ static embla_train_options with_defaults(const embla_train_options *options, con
     if (o.epsilon == 0.0) o.epsilon = 1e-8;
     if (o.ngram_rate == 0.0) o.ngram_rate = 0.05;
     if (o.compute == 0) o.compute = EMBLA_F32;
+    o.engine = embla_train_engine_choose(gpt, &o);
     return o;
 }
 
@@ -434,6 +436,7 @@ embla_status embla_train_batch(embla_train *t, size_t *used, embla_gpt_options *
                                .seed = o->seed,
                                .step = t->step,
                                .negatives = o->negatives,
+                               .no_engine = o->engine == EMBLA_TRAIN_ENGINE_NONE,
                                .proposal = by_frequency ? EMBLA_PROPOSAL_LOG_UNIFORM
                                                         : EMBLA_PROPOSAL_UNIFORM};
     if (!t->clean) embla_gpt_zero_gradients(t->gpt);

@@ -71,11 +71,17 @@ typedef struct {
     int64_t tokens, vocab, documents; /* of the corpus */
     embla_checksum sum;               /* of its tokens and their texts */
     embla_train_split split;
+    bool no_engine; /* saved.options.engine is EMBLA_TRAIN_ENGINE_NONE */
 } embla_train_state;
 
 /* Checks what shall be frozen. */
 EMBLA_CHECKED embla_status embla_train_freeze_check(const embla_gpt *gpt,
                                                     const embla_train_options *options);
+/* Checks options->engine. */
+EMBLA_CHECKED embla_status embla_train_engine_check(const embla_train_options *options);
+/* NONE or LIBRARY; all other options have their defaults filled in. */
+embla_train_engine embla_train_engine_choose(const embla_gpt *gpt,
+                                             const embla_train_options *options);
 /* Fills runs. */
 void embla_train_divide(embla_train *train);
 /* XXH3 of the tokens of a corpus and of their texts. Only a sample is hashed above 64 MiB.

@@ -110,6 +110,7 @@ static const field fields[] = {
     {"options.freeze", CHOICE, OPTION, AT(saved.options.freeze), true},
     {"options.freeze_below", COUNT, OPTION, AT(saved.options.freeze_below), true},
     {"options.negatives", SIZE, OPTION, AT(saved.options.negatives), true},
+    {"options.no_engine", FLAG, OPTION, AT(no_engine), true},
     {"options.micro_batches", SIZE, OPTION, AT(split.micro_batches), true},
     {"options.fast", FLAG, OPTION, AT(split.fast), true},
     {"options.shard_ngrams", FLAG, OPTION, AT(split.ngrams), true},
@@ -250,6 +251,7 @@ void embla_train_state_of(const embla_train *train, embla_train_state *out)
     out->saved.options.threads = 0; /* results do not depend on it, so the file must not either */
     out->saved.corpus = train->corpus->options;
     out->saved.step = train->step;
+    out->no_engine = train->options.engine == EMBLA_TRAIN_ENGINE_NONE;
     out->updates = train->updates;
     out->tokens = embla_corpus_tokens(train->corpus);
     out->vocab = embla_corpus_vocab(train->corpus);
@@ -305,6 +307,8 @@ embla_status embla_train_state_read(const embla_directory *directory, const char
                               "%.200s: '%s' is '%.48s', which is not a valid value", name,
                               fields[i].key, text ? text : "(missing)");
     }
+    out->saved.options.engine =
+        out->no_engine ? EMBLA_TRAIN_ENGINE_NONE : EMBLA_TRAIN_ENGINE_LIBRARY;
     if (out->saved.step > EMBLA_TRAIN_STEPS_MOST || out->updates > out->saved.step)
         return embla_fail(EMBLA_ERR_FORMAT,
                           "%.200s: %" PRId64 " updates, but only %" PRId64 " steps", name,

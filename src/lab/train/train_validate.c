@@ -7,7 +7,9 @@
 static embla_status sum_losses(embla_train *t, size_t batches, double *sum, double *counted)
 {
     const embla_train_options *o = &t->options;
-    const embla_gpt_options how = {.compute = o->compute, .threads = o->threads};
+    const embla_gpt_options how = {.compute = o->compute,
+                                   .threads = o->threads,
+                                   .no_engine = o->engine == EMBLA_TRAIN_ENGINE_NONE};
     int32_t *tokens = t->tokens[t->now], *targets = t->targets[t->now];
     for (int64_t n = 0; batches == 0 || (size_t)n < batches; n++) {
         embla_loss_report r = {0};

@@ -58,7 +58,12 @@ static const variant variants[] = {
      true},
     {"gpt2, dropout",
      {.dim = 64, .layers = 2, .heads = 4, .positions = 64, .biases = true, .dropout = 0.1},
-     {.batch = 4, .schedule = RATE(0.003, 200), .decay = 0.1, .clip = 1.0, .seed = 9},
+     {.batch = 4,
+      .schedule = RATE(0.003, 200),
+      .decay = 0.1,
+      .clip = 1.0,
+      .seed = 9,
+      .engine = EMBLA_TRAIN_ENGINE_LIBRARY},
      false},
     {"llama",
      {.dim = 64,
@@ -253,7 +258,10 @@ static void follow(const variant *v)
     assert_ok(embla_gpt_new(&t.gpt->shape, 1, 0.08, &twin));
     assert_ok(embla_gpt_reserve(twin, o->batch, o->length));
     for (int64_t step = 0; step < 8; step++) {
-        const embla_gpt_options how = {.compute = o->compute, .seed = o->seed, .step = step};
+        const embla_gpt_options how = {.compute = o->compute,
+                                       .seed = o->seed,
+                                       .step = step,
+                                       .no_engine = o->engine == EMBLA_TRAIN_ENGINE_NONE};
         embla_train_report r;
         embla_loss_report loss;
         size_t used;
@@ -329,7 +337,7 @@ static void rows_of_ngrams_move_by_row_wise_adagrad(void **state)
     (void)state;
     assert_true(w && squares && o->batch * o->length <= 256);
     for (int64_t step = 0; step < 6; step++) {
-        const embla_gpt_options how = {.step = step};
+        const embla_gpt_options how = {.step = step, .no_engine = true};
         const int64_t *named = NULL;
         const float *g = NULL;
         size_t used, count = 0;
@@ -494,7 +502,8 @@ static void validation_is_the_mean_over_counted_targets(void **state)
         for (;; n++) {
             size_t used = 0;
             embla_loss_report r;
-            const embla_gpt_options how = {.compute = o->compute};
+            const embla_gpt_options how = {.compute = o->compute,
+                                           .no_engine = o->engine == EMBLA_TRAIN_ENGINE_NONE};
             if (n == 1) one = sum / (double)counted;
             if (embla_corpus_batch(
                     t.corpus,
@@ -554,6 +563,7 @@ static void what_0_stands_for_is_filled_in(void **state)
     assert_int_equal(o->compute, EMBLA_F32);
     assert_true(o->beta1 == 0.9 && o->beta2 == 0.95 && o->epsilon == 1e-8 && o->decay == 0);
     assert_true(o->clip == 0 && o->ngram_rate == 0.05);
+    assert_int_equal(o->engine, EMBLA_TRAIN_ENGINE_NONE); /* the model is small */
     embla_train_options described;
     assert_ok(embla_train_describe(t.train, &described));
     assert_memory_equal(&described, o, sizeof described);
@@ -620,6 +630,11 @@ static void what_does_not_fit_is_refused(void **state)
     BAD(threads, -1, EMBLA_ERR_ARGUMENT, "-1");
     BAD(schedule.rate, -1.0, EMBLA_ERR_ARGUMENT, "is -1; it must be");
     BAD(schedule.kind, EMBLA_SCHEDULE_COSINE, EMBLA_ERR_ARGUMENT, "0 steps");
+    BAD(engine, (embla_train_engine)3, EMBLA_ERR_ARGUMENT, "engine is 3");
+    embla_train_options sampled = good;
+    sampled.engine = EMBLA_TRAIN_ENGINE_NONE;
+    sampled.negatives = 3;
+    refuse(gpt, corpus, sampled, EMBLA_ERR_ARGUMENT, "3 sampled tokens needs an engine");
     refuse(small, corpus, good, EMBLA_ERR_SHAPE, "different tokens, but the model's vocabulary is");
     refuse(longer, tiny, good, EMBLA_ERR_SHAPE, "sequences of 4096 tokens");
     embla_corpus_free(corpus);

@@ -320,6 +320,8 @@ static void another_model_option_or_corpus_is_refused(void **state)
     OTHER(options.decay, 0.5, EMBLA_ERR_ARGUMENT, "has decay 0, but this one has 0.5");
     OTHER(options.clip, 0.5, EMBLA_ERR_ARGUMENT, "has clip 0, but this one has 0.5");
     OTHER(options.ngram_rate, 0.5, EMBLA_ERR_ARGUMENT, "ngram_rate");
+    OTHER(options.engine, EMBLA_TRAIN_ENGINE_LIBRARY, EMBLA_ERR_ARGUMENT,
+          "has no_engine 1, but this one has 0");
     OTHER(options.compute, EMBLA_BF16, EMBLA_ERR_ARGUMENT, "has compute 1, but this one has 4");
     OTHER(options.seed, 7, EMBLA_ERR_ARGUMENT, "has seed 0, but this one has 7");
     OTHER(corpus.seed, 7, EMBLA_ERR_ARGUMENT, "the corpus of the saved training run has seed 5");
