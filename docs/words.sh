@@ -6,5 +6,5 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../demo"
 "$1" map words.vec --layout neighbours --color community --theme light --size 1400x900 \
-    --words king,queen,prince,man,woman,cat,dog,horse,tuesday,friday,bread,honey,red,blue,mother,sister,three,winter,spring \
+    --words king,queen,prince,man,woman,cat,kitten,dog,horse,tuesday,friday,bread,honey,red,blue,mother,sister,three,winter,spring,run,sprint,justice,xylophone,k,K \
     -o "$here/words.svg" --force -q

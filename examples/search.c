@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     must(embla_index_new(encoder, corpus, NULL, &index));
     must(embla_index_describe(index, &info));
     printf("%" PRId64 " of %" PRId64 " lines have a vector\n", info.rows, info.lines);
-    find(index, argc > 3 ? argv[3] : "a princess in her castle");
+    find(index, argc > 3 ? argv[3] : "the queen on a throne");
 
     embla_index_free(index);
     embla_encoder_free(encoder);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embla demo: the small models and texts that come with the program, and five commands on them.
+/* embla demo: the small models and texts that come with the program, and a walk through them: text,
+ * tokens, rows, positions, a step of training, nearest rows, an analogy, the next word, costs.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,35 +118,58 @@ static int copy_demo(const cli_args *args, const char *folder)
 
 /* ---- the walk ---- */
 
-enum { WORDS = 8 };
+enum { WORDS = 16, COMMANDS = 3 };
 
-static const struct {
+typedef struct {
     const char *why;
-    const char *command[WORDS + 1];
-} steps[] = {
-    {"An embedding table has a row of numbers for each token. A lookup takes tokens and returns "
-     "their rows.",
-     {"embla", "lookup", "words.vec", "king", "queen", "cat"}},
-    {"These rows were learned from the sentences of village.txt alone. Words that are used alike "
-     "got rows alike: the animals are near the cat.",
-     {"embla", "near", "words.vec", "cat", "--top", "5"}},
+    /* With more than one, all write into a folder that is removed, and only the last one prints. */
+    const char *commands[COMMANDS][WORDS];
+} demo_step;
+
+static const demo_step steps[] = {
+    {"A text becomes tokens. Here a token is a word, and its id is its place in a list. The id is "
+     "a name, not a quantity.",
+     {{"embla", "tokens", "story", "the cat sat on a mat", "--format", "pieces"}}},
+    {"The embedding table has a row of numbers for each token. Token i selects row i; nothing is "
+     "computed.",
+     {{"embla", "lookup", "story", "the", "cat"}}},
+    {"A second table has a row for each position. The model computes with the sum of both, so it "
+     "knows where a word stands.",
+     {{"embla", "embed", "story", "the", "cat", "sat", "on", "a", "mat"}}},
+    {"The rows start as random numbers. A step of training reads one sentence and moves the rows "
+     "of its words, no others.",
+     {{"embla", "train", "village.txt", "--preset", "microgpt", "--words", "300", "--steps", "0",
+       "-o", "old", "-q"},
+      {"embla", "train", "village.txt", "--preset", "microgpt", "--words", "300", "--steps", "1",
+       "-o", "new", "-q"},
+      {"embla", "diff", "old", "new", "--top", "6"}}},
+    {"After 4,000 steps, words that are used alike have rows alike. words.vec is the table of the "
+     "model.",
+     {{"embla", "near", "words.vec", "cat", "--top", "5"}}},
     {"Differences have a meaning too: from man to woman is the way from king to queen.",
-     {"embla", "analogy", "words.vec", "king - man + woman", "--top", "3"}},
-    {"A model around a table predicts the next token. This one learned letters from names.txt, and "
-     "invents names.",
-     {"embla", "generate", "names", "--count", "5", "--temperature", "0.5"}},
-    {"In the newest models the largest table belongs to short sequences of tokens (n-grams). A "
-     "hash selects its rows. The folder village has a small one.",
-     {"embla", "rows", "village", "t", "h", "e"}},
+     {{"embla", "analogy", "words.vec", "king - man + woman", "--top", "3"}}},
+    {"The model around the table predicts the next word, then the one after it.",
+     {{"embla", "predict", "story", "the king", "--top", "5"}}},
+    {"The tables of a real model are large. A lookup copies two rows of them; the head reads a "
+     "whole table for each token.",
+     {{"embla", "cost", "gpt2"}}},
 };
 #define STEPS (sizeof steps / sizeof steps[0])
 
-static void write_command(size_t step, char *text, size_t size)
+/* The index of the command that prints. */
+static size_t last_command(const demo_step *step)
+{
+    size_t last = 0;
+    while (last + 1 < COMMANDS && step->commands[last + 1][0]) last++;
+    return last;
+}
+
+static void write_command(const char *const words[WORDS], char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; steps[step].command[i] && used < size; i++) {
-        const char *word = steps[step].command[i], *quote = strchr(word, ' ') ? "\"" : "";
+    for (size_t i = 0; i < WORDS && words[i] && used < size; i++) {
+        const char *word = words[i], *quote = strchr(word, ' ') ? "\"" : "";
         int length =
             snprintf(text + used, size - used, "%s%s%s%s", i ? " " : "", quote, word, quote);
         used += (size_t)length;
@@ -161,6 +187,92 @@ static bool next_step(bool waits)
     return first != 'q' && first != EOF;
 }
 
+/* Runs a command. A relative file name of the demo is found in `folder`; NULL means here. A
+ * difference that 'embla diff' has found is no failure. */
+static int run_command(const char *const words[WORDS], const char *folder)
+{
+    char path[PATH_MAX];
+    char *command[WORDS + 1] = {NULL};
+    int count = 0;
+    for (; count < WORDS && words[count]; count++) command[count] = (char *)(uintptr_t)words[count];
+    if (folder && count > 2 &&
+        snprintf(path, sizeof path, "%s/%s", folder, words[2]) < (int)sizeof path &&
+        access(path, R_OK) == 0)
+        command[2] = path;
+    int code = cli_run(count, command);
+    return code == CLI_WANTING ? CLI_DONE : code;
+}
+
+/* Sends stdout to /dev/null. Returns what it was, for restore_output; -1 if it stays. */
+static int silence_output(void)
+{
+    (void)fflush(stdout);
+    int before = dup(STDOUT_FILENO), nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (before >= 0 && nothing >= 0) (void)dup2(nothing, STDOUT_FILENO);
+    if (nothing >= 0) (void)close(nothing);
+    return before;
+}
+
+static void restore_output(int before)
+{
+    (void)fflush(stdout);
+    if (before < 0) return;
+    (void)dup2(before, STDOUT_FILENO);
+    (void)close(before);
+}
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at)
+{
+    (void)about;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+/* The commands of a step that write files, in the current folder. */
+static int run_writing(const demo_step *step, const char *folder)
+{
+    size_t last = last_command(step);
+    int code = CLI_DONE, before = silence_output();
+    for (size_t i = 0; i < last && code == CLI_DONE; i++)
+        code = run_command(step->commands[i], folder);
+    restore_output(before);
+    return code == CLI_DONE ? run_command(step->commands[last], folder) : code;
+}
+
+/* Runs them in a new folder, which it removes. */
+static int run_in_new_folder(const demo_step *step, const char *folder)
+{
+    const char *root = getenv("TMPDIR");
+    char here[PATH_MAX];
+    if (snprintf(here, sizeof here, "%s/embla-XXXXXX", root && *root ? root : "/tmp") >=
+            (int)sizeof here ||
+        !mkdtemp(here))
+        return cli_failed("cannot create a folder for a training, '%s': %s", here, strerror(errno));
+    int code = chdir(here) == 0 ? run_writing(step, folder)
+                                : cli_failed("cannot enter '%s': %s", here, strerror(errno));
+    if (chdir(folder) != 0 && code == CLI_DONE)
+        code = cli_failed("cannot enter '%s': %s", folder, strerror(errno));
+    (void)nftw(here, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return code;
+}
+
+static int run_step(size_t number, const char *folder)
+{
+    const demo_step *step = &steps[number];
+    char text[128];
+    printf("\n%zu. ", number + 1);
+    cli_out_wrapped(step->why, 3, 3);
+    putchar('\n');
+    for (size_t i = 0; i <= last_command(step); i++) {
+        write_command(step->commands[i], text, sizeof text);
+        printf("   $ %s\n", text);
+    }
+    putchar('\n');
+    return last_command(step) > 0 ? run_in_new_folder(step, folder)
+                                  : run_command(step->commands[0], NULL);
+}
+
 static int walk(const char *folder)
 {
     bool waits = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -168,18 +280,8 @@ static int walk(const char *folder)
     cli_out_fact("folder", "%s", folder);
     int code = CLI_DONE;
     for (size_t i = 0; i < STEPS && code == CLI_DONE; i++) {
-        char text[128];
-        char *command[WORDS + 1];
-        int count = 0;
-        for (; steps[i].command[count]; count++)
-            command[count] = (char *)(uintptr_t)steps[i].command[count];
-        command[count] = NULL;
         if (i > 0 && !next_step(waits)) return CLI_DONE;
-        write_command(i, text, sizeof text);
-        printf("\n%zu. ", i + 1);
-        cli_out_wrapped(steps[i].why, 3, 3);
-        printf("\n   $ %s\n\n", text);
-        code = cli_run(count, command);
+        code = run_step(i, folder);
     }
     if (code != CLI_DONE) return code;
     putchar('\n');
@@ -198,14 +300,15 @@ static int print_json(const char *folder)
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "folder", folder);
     cli_json_open(&json, "commands", '[');
-    for (size_t i = 0; i < STEPS; i++) {
-        char text[128];
-        write_command(i, text, sizeof text);
-        cli_json_open(&json, NULL, '{');
-        cli_json_text(&json, "command", text);
-        cli_json_text(&json, "about", steps[i].why);
-        cli_json_close(&json, '}');
-    }
+    for (size_t i = 0; i < STEPS; i++)
+        for (size_t c = 0; c <= last_command(&steps[i]); c++) {
+            char text[128];
+            write_command(steps[i].commands[c], text, sizeof text);
+            cli_json_open(&json, NULL, '{');
+            cli_json_text(&json, "command", text);
+            cli_json_text(&json, "about", steps[i].why);
+            cli_json_close(&json, '}');
+        }
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
     putchar('\n');
@@ -246,15 +349,17 @@ const cli_verb cli_verb_demo = {
     .name = "demo",
     .synopsis = "",
     .operand = "operand",
-    .about = "show five commands on small models that come with the program",
-    .text = "Runs five commands on the files of the demo and explains them. On a terminal it waits "
-            "for Enter between them.\n\n--quiz asks what you expect before it shows what is. "
-            "Without a terminal it prints the questions with the answers after them.\n\nThe files "
-            "are words.vec (rows of 291 words, learned from "
-            "village.txt), names (a model of letters, trained on names.txt), and village (a model "
-            "of letters with an n-gram table, trained on village.txt). The examples of all verbs "
-            "use them: they run in the folder of the demo, and those that write files in a copy of "
-            "it.",
+    .about = "walk from a text to the next word, on small models",
+    .text = "Shows in eight short steps how a text becomes tokens, rows and positions, how rows "
+            "learn, what they mean, and how a model predicts the next word. Each step is a command "
+            "on the files of the demo. On a terminal it waits for Enter between them.\n\n--quiz "
+            "asks what you expect before it shows what is. Without a terminal it prints the "
+            "questions with the answers after them.\n\nThe files are story (a model of words, "
+            "trained on village.txt), words.vec (its table: the rows "
+            "of 300 words), names (a model of letters, trained on names.txt), village (a model of "
+            "letters with an n-gram table, trained on village.txt), and five.vec and fox.vec "
+            "(tables of 5 and 12 rows to compute by hand). The examples of all verbs use them: "
+            "they run in the folder of the demo, and those that write files in a copy of it.",
     .example = "embla demo -o embla-demo",
     .options = options,
     .run = run};

@@ -73,7 +73,7 @@ def test_what_the_notebook_says_is_true():
                    if "learned.near" in "".join(c["source"]))
     near = re.findall(r"<tr><td>(\w+)</td>", learned)
     assert len(near) == 5
-    assert set(near) <= {"cow", "sheep", "fox", "dog", "donkey", "goat", "pig", "wolf", "bear", "horse", "rabbit"}
+    assert set(near) <= {"monday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
 
 if __name__ == "__main__":

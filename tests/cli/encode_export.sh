@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Formats of vector databases.
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 printf 'A fox\nback\\slash\tfox\ndog \xff\n' >lines.txt
 try encode fox.vec --file lines.txt --format sql
 embla encode fox.vec --file lines.txt --format fvecs -o out.fvecs

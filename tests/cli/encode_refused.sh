@@ -30,5 +30,5 @@ make_model m2v/model.safetensors embeddings:F32:3x4 mapping:I32:10:mod=3 weights
 try encode m2v a
 make_model m2v/model.safetensors embeddings:F32:3x4 mapping:I32:10:mod=3 weights:I32:10:mod=3
 try encode m2v a
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 try encode fox.vec fox

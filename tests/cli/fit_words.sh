@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Word vectors: means, weights and components, and scores on sentence pairs.
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 printf '%s\n' 'The quick brown fox.' 'A lazy dog, a fox!' '' 'unheard of' 'The dog jumps over the fox' >lines.txt
 try encode fox.vec 'The FOX, the dog.' --json --dim 2
 try fit fox.vec lines.txt -o fox.fit --components 2

@@ -53,7 +53,7 @@ cat kept
 try lookup fox.vec fox -o /dev/full --plain
 try lookup fox.vec fox -o /dev/stdout --plain --dim 1
 ls
-cmp fox.vec "$SOURCE/examples/quick-brown-fox.vec" && echo "input unchanged"
+cmp fox.vec "$SOURCE/demo/fox.vec" && echo "input unchanged"
 # - is standard output, and there may be many operands
 embla lookup fox.vec fox -o - --format tsv | cut -c 1-20
 embla lookup fox.vec $(for i in $(seq 100); do echo fox; done) --plain | wc -l

@@ -45,7 +45,7 @@ try map words.vec -o x.svg --arrows king:queen,
 try map words.vec -o x.svg --arrows king:queen,,man:woman
 try map words.vec -o x.svg --arrows king:qeen
 try map words.vec -o skipped.svg --arrows kong:qeen,man:woman
-try map words.vec -o x.svg --arrows '#0:#291'
+try map words.vec -o x.svg --arrows '#0:#300'
 try map words.vec -o x.svg --rows 2 --arrows '#0:#2'
 try map words.vec -o x.svg --arrows "$(seq -s, -f '#%g:#0' 1 101)" | tail -n 2
 try map words.vec -o x.svg --only

@@ -6,5 +6,5 @@ embla map words.vec -o words.svg --color community --words king,queen --json |
     grep -o '"central":[^]]*]' | grep "[[,]$king[],]" | grep -o '[0-9]*' | while read -r row; do
     sed -n "$((row + 2))s/ .*//p" words.vec
 done | sort | xargs
-grep -o 'class="word halo[^>]*>[^<]*\(king\|queen\)[^<]*' words.svg | sort
-grep -o '\.c9{fill:[^}]*}' words.svg
+grep -o 'class="word halo[^>]*>[^<]*\(king\|queen\|saturday\)[^<]*' words.svg | sort
+grep -o '\.c15{fill:[^}]*}' words.svg

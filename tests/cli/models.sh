@@ -16,5 +16,5 @@ folder() {
     echo "$2" >"$1/config.json"
 }
 
-# fox: the twelve rows of examples/quick-brown-fox.vec, here
-fox() { cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec; }
+# fox: the twelve rows of demo/fox.vec, here
+fox() { cp "$SOURCE/demo/fox.vec" fox.vec; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program's defaults for OpenBLAS, and that what a user has set wins.
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 unset OPENBLAS_CORETYPE
 
 # OpenBLAS says which kernels it runs. Another BLAS says nothing.

@@ -12,6 +12,6 @@ try rows --model engram-demo 1
 try rows --model qwen3.8-flash-next --values 4 1
 try rows --model qwen3.8-flash-next --fold missing.npy 1
 try rows missing.safetensors 1
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 try rows fox.vec the
 try rows --model deepseek-v4.1-flash --layer 99999999999 1

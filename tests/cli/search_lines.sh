@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The nearest lines, and the file that keeps their vectors.
-cp "$SOURCE/examples/quick-brown-fox.vec" fox.vec
+cp "$SOURCE/demo/fox.vec" fox.vec
 printf '%s\n' 'The quick brown fox.' 'A lazy dog, a fox!' '' 'unheard of' 'The	dog jumps over the fox' >lines.txt
 try search fox.vec lines.txt 'lazy dogs and a dog' --top 2
 ls
