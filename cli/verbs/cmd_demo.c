@@ -148,7 +148,7 @@ static const demo_step steps[] = {
      {{"embla", "near", "words.vec", "cat", "--top", "5"}}},
     {"Differences have a meaning too: from man to woman is the way from king to queen.",
      {{"embla", "analogy", "words.vec", "king - man + woman", "--top", "3"}}},
-    {"The model around the table predicts the next word, then the one after it.",
+    {"The model around the table gives each word the probability that it is the next one.",
      {{"embla", "predict", "story", "the king", "--top", "5"}}},
     {"The tables of a real model are large. A lookup copies two rows of them; the head reads a "
      "whole table for each token.",
