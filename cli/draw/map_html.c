@@ -11,34 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "core/args.h"
 
 /* ---- base64 ---- */
 
-typedef struct {
-    uint8_t left[3];
-    size_t count;
-} base64;
-
-static void flush_base64(base64 *to)
+static void print_bytes(void *unused, const char *bytes, size_t length)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint32_t bits = (uint32_t)to->left[0] << 16 | (uint32_t)to->left[1] << 8 | to->left[2];
-    char out[4];
-    for (size_t i = 0; i < 4; i++)
-        out[i] = i <= to->count ? letters[bits >> (18 - 6 * i) & 63] : '=';
-    (void)fwrite(out, 1, 4, stdout);
-    *to = (base64){0};
+    (void)unused;
+    (void)fwrite(bytes, 1, length, stdout);
 }
 
-static void print_base64(base64 *to, const void *bytes, size_t count)
+static const embla_json_sink page = {.write = print_bytes};
+
+static void print_base64(embla_base64 *to, const void *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        to->left[to->count++] = ((const uint8_t *)bytes)[i];
-        if (to->count == 3) flush_base64(to);
-    }
+    embla_base64_add(to, &page, bytes, count);
 }
 
 static void begin_base64(const char *id)
@@ -46,16 +35,16 @@ static void begin_base64(const char *id)
     printf("<script type=\"text/plain\" id=\"%s\">", id);
 }
 
-static void end_base64(base64 *to)
+static void end_base64(embla_base64 *to)
 {
-    if (to->count > 0) flush_base64(to);
+    embla_base64_end(to, &page);
     puts("</script>");
 }
 
 /* Little-endian, as in browsers. */
 static void print_floats(const char *id, const float *numbers, int64_t count)
 {
-    base64 to = {0};
+    embla_base64 to = {0};
     begin_base64(id);
     for (int64_t i = 0; i < count; i++) {
         uint32_t bits;
@@ -87,7 +76,7 @@ static size_t truncated_length(const char *word, size_t length)
 /* One word per line. Words have doubled backslashes, so a single backslash means no word. */
 static int print_words(const cli_map *map)
 {
-    base64 to = {0};
+    embla_base64 to = {0};
     char *line = NULL;
     size_t used = 0;
     FILE *text = open_memstream(&line, &used);
@@ -158,7 +147,7 @@ static int print_community_list(const cli_map *map)
 static void print_community_labels(const cli_map *map)
 {
     size_t count;
-    base64 to = {0};
+    embla_base64 to = {0};
     const int32_t *labels = embla_communities_labels(map->communities, &count);
     begin_base64("data-community");
     for (size_t row = 0; row < count; row++) {
@@ -198,7 +187,7 @@ static int print_data(const cli_map *map)
     if (map->communities) print_community_labels(map);
     if (map->vocab && code == CLI_DONE) code = print_words(map);
     if (map->neighbours > 0) {
-        base64 to = {0};
+        embla_base64 to = {0};
         begin_base64("data-near");
         print_base64(&to, map->near, (size_t)map->rows * map->neighbours * CLI_MAP_NEAR_BYTES);
         end_base64(&to);

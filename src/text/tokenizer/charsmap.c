@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "files/cursor.h"
-#include "tokenizer/base64.h"
+#include "base/base64.h"
 #include "tokenizer/tokenize.h"
 
 enum { SHORT_CLUSTER = 6 };

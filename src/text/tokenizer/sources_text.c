@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "tokenizer/base64.h"
+#include "base/base64.h"
 #include "tokenizer/grow.h"
 #include "tokenizer/stages.h"
 
