@@ -5,6 +5,7 @@
  *   table -> near, analogy, eval      what its rows mean
  *   table -> health, spectrum, plane  what is wrong with it, and how it looks
  *   table -> graph -> layout, communities  which rows belong together
+ *   table while it is trained -> film  how its rows move
  *   two tables -> diff                which rows differ
  *   checkpoint -> doctor              whether table, head, tokenizer and config agree
  *   checkpoint -> convert -> checkpoint in another format, with an account of every row
@@ -401,6 +402,64 @@ typedef struct {
 EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
                                                  const embla_plane_options *options, float *xy,
                                                  embla_plane_report *report);
+
+/* ---- film: how rows move while they are trained ---- */
+
+/* Rows at some moments of a training, on one plane that is the same for all moments. The result is
+ * one page (HTML) that needs no network. Moments are dense at first, where rows move most. One
+ * thread at a time uses a film.
+ *
+ *   embla_film_new(table, &options, &film);     embla_film_add(film, table, 0, NULL, 0);
+ *   after each step:  if (embla_film_due(film, step, loss)) embla_film_add(film, table, step, ..);
+ *   embla_film_write(film, "rows.html", false); */
+typedef struct embla_film embla_film;
+
+typedef struct {
+    /* The rows to show, each once, row_count of them. NULL means the first row_count rows. */
+    const int64_t *rows;
+    size_t row_count;         /* at most 1,024; 0 means all rows of the table */
+    const char *const *words; /* a text for each of these rows, which is copied; NULL: no word */
+    /* Four of these rows: the horizontal axis points from the first to the second, the vertical one
+     * from the third to the fourth, less what it shares with the horizontal one. All are as in the
+     * last moment. NULL means the two main directions (PCA) of the rows in the last moment. */
+    const int64_t *axes;
+    int64_t first, steps; /* steps made before the film begins, and in all */
+    size_t moments;       /* 2 to 1,000; 0 means 120. Fewer steps have one moment each */
+    double guess;         /* the loss of a model that guesses, drawn as a line; 0 means no line */
+    const char *title;    /* copied; NULL means none */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_film_options;
+
+typedef struct {
+    size_t rows, dim;
+    size_t moments; /* taken so far */
+    int64_t step;   /* of the last of them; -1 means none */
+    int64_t bytes;  /* memory that all moments take */
+    uint64_t reserved[4];
+} embla_film_info;
+
+/* Begins a film of rows of a table. Rows are kept as f16, until the film is written.
+ * EMBLA_ERR_RANGE for a row outside the table, EMBLA_ERR_ARGUMENT for axes that are not four of
+ * the rows or have one direction, and if all moments together would take more than 256 MB. */
+EMBLA_API EMBLA_CHECKED embla_status embla_film_new(const embla_table *table,
+                                                    const embla_film_options *options,
+                                                    embla_film **out);
+EMBLA_API void embla_film_free(embla_film *film);
+EMBLA_API EMBLA_CHECKED embla_status embla_film_describe(const embla_film *film,
+                                                         embla_film_info *out);
+/* Notes the loss of a step (NaN means unknown), and says whether a moment is due: `step` steps have
+ * been made. A moment shows the mean loss since the one before. False for NULL. */
+EMBLA_API bool embla_film_due(embla_film *film, int64_t step, double loss);
+/* Adds a moment: the rows as they are now, and what the model writes (length bytes, copied; NULL
+ * means nothing). EMBLA_ERR_SHAPE if it is another table, EMBLA_ERR_ARGUMENT if `step` is not
+ * after the last moment, EMBLA_ERR_RANGE after one moment more than planned. */
+EMBLA_API EMBLA_CHECKED embla_status embla_film_add(embla_film *film, const embla_table *table,
+                                                    int64_t step, const char *text, size_t length);
+/* Writes the page. The bits do not depend on engine or threads. A file that exists is replaced only
+ * with overwrite; it is complete or unchanged. EMBLA_ERR_ARGUMENT without a moment, and if the
+ * two axes have turned out to have the same direction. */
+EMBLA_API EMBLA_CHECKED embla_status embla_film_write(const embla_film *film, const char *path,
+                                                      bool overwrite);
 
 /* ---- graph: the nearest rows of every row ---- */
 

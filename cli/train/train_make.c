@@ -20,6 +20,7 @@
 #include "core/memory.h"
 #include "core/model.h"
 #include "core/out.h"
+#include "train/train_film.h"
 #include "train/train_ranks.h"
 #include "train/train_view.h"
 
@@ -391,6 +392,9 @@ static int make_training(const cli_args *args, cli_training *t)
     if (t->team.shard_tokens && (cli_args_given(args, "watch") || t->noted_watch))
         return cli_usage("--watch needs the whole token table, which --shard-tokens divides; use "
                          "'embla near' on the saved model");
+    if (t->team.shard_tokens && t->film.path)
+        return cli_usage("--film needs the whole token table, which --shard-tokens divides; use "
+                         "'embla map' on the saved model");
     if (shared && !t->ranks.follows && embla_gpt_ngram_share(t->gpt, shared) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     embla_status status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
@@ -501,6 +505,7 @@ int cli_make_ready(const cli_args *args, cli_training *t)
     if (code == CLI_DONE && t->resumed && embla_train_load(t->train, t->checkpoint) != EMBLA_OK)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE && !t->ranks.follows) code = start_watch(args, t);
+    if (code == CLI_DONE && !t->ranks.follows) code = cli_train_film_start(t);
     return code;
 }
 

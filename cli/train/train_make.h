@@ -26,7 +26,7 @@ int cli_make_saved(const cli_args *args, cli_training *t);
 /* Creates the training that continues from that checkpoint. */
 int cli_make_again(const cli_args *args, cli_training *t);
 /* Lets several processes train together, loads the checkpoint of a resumed training, and starts
- * --watch. Collective. */
+ * --watch and --film. Collective. */
 int cli_make_ready(const cli_args *args, cli_training *t);
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "core/inputs.h"
 #include "core/out.h"
+#include "train/train_film.h"
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
 #include "train/train_sample.h"
@@ -230,6 +231,7 @@ static int after_step(cli_training *t)
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
+    if (code == CLI_DONE) code = cli_train_film_step(t, false);
     if (code == CLI_DONE) code = cli_view_draw(t, now, false);
     if (now - t->flushed >= 0.5 && t->log.file >= 0) {
         t->flushed = now;
@@ -280,6 +282,7 @@ static int prepare(cli_training *t)
     }
     if (code == CLI_DONE && !t->ranks.follows)
         code = cli_log_cut(&t->log, t->first, restore_line, t);
+    if (code == CLI_DONE) code = cli_train_film_step(t, true); /* as the rows begin */
     return code;
 }
 
@@ -302,6 +305,8 @@ static int finish(cli_training *t, int64_t begun_at)
     }
     if (code == CLI_DONE && t->plot && !t->ranks.follows)
         code = cli_plot_write(t->plot, t->log.path, t->steps, t->text);
+    if (code == CLI_DONE) code = cli_train_film_step(t, true); /* of an interrupted training */
+    if (code == CLI_DONE && t->film.film) code = cli_film_write(&t->film);
     return code == CLI_DONE && complete && !t->ranks.follows ? check_weights(t) : code;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text begins where a document begins, or after a line end, and ends with the document, at the
- * last position of the model, or after SAMPLE_TOKENS tokens.
+ * last position of the model, or after the given number of tokens.
  */
 #include "train/train_sample.h"
 
@@ -44,9 +44,17 @@ static int open_tokenizer(cli_training *t)
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
-/* Appends the text to said. */
-static int generate(const cli_training *t, embla_decoder *decoder, size_t most, float *hidden,
-                    cli_said *said)
+/* What generates texts. */
+typedef struct {
+    embla_decoder *decoder;
+    float *hidden;
+    double temperature;
+    uint64_t seed; /* of the next text */
+    size_t left;   /* tokens that may still be generated */
+} sampler;
+
+/* Appends one text to said. *ended: the model has ended it. */
+static int generate(const cli_training *t, sampler *s, cli_said *said, bool *ended)
 {
     cli_speaker speaker;
     const embla_decoder_options options = {.threads = t->options.threads};
@@ -54,22 +62,63 @@ static int generate(const cli_training *t, embla_decoder *decoder, size_t most, 
     int32_t token = first_token(t), before = -1;
     embla_head head;
     cli_speaker_of_tokenizer(t->writer, t->writer_tokenized, t->shape.vocab, &speaker);
-    embla_status status = embla_decoder_head(decoder, &head);
+    embla_decoder_reset(s->decoder);
+    embla_status status = embla_decoder_head(s->decoder, &head);
+    size_t most = s->left < t->shape.positions ? s->left : t->shape.positions;
+    *ended = false;
     for (size_t i = 0; status == EMBLA_OK && i < most; i++) {
         embla_choice choice = {0};
-        const embla_sample_options sampling = {.temperature = sample_temperature,
-                                               .seed = t->options.seed,
+        const embla_sample_options sampling = {.temperature = s->temperature,
+                                               .seed = s->seed,
                                                .step = (int64_t)i,
                                                .threads = t->options.threads};
-        status = embla_decoder_append(decoder, &token, 1, &options, hidden);
-        if (status == EMBLA_OK) status = embla_head_sample(&head, hidden, 1, &sampling, &choice);
-        if (status != EMBLA_OK || choice.token < 0 || choice.token == bos) break;
+        s->left--;
+        status = embla_decoder_append(s->decoder, &token, 1, &options, s->hidden);
+        if (status == EMBLA_OK) status = embla_head_sample(&head, s->hidden, 1, &sampling, &choice);
+        *ended = choice.token == bos;
+        if (status != EMBLA_OK || choice.token < 0 || *ended) break;
         token = (int32_t)choice.token;
         if (!cli_said_add(said, &speaker, before, token)) return cli_failed("%s", said->error);
         before = token;
     }
     if (status != EMBLA_OK) return cli_failed("%s", embla_error());
     return cli_said_end(said, &speaker) ? CLI_DONE : cli_failed("%s", said->error);
+}
+
+/* Appends texts to a stream, each on a line of its own. */
+static int generate_texts(const cli_training *t, size_t texts, sampler *s, FILE *to)
+{
+    int code = CLI_DONE;
+    bool ended = true;
+    for (size_t n = 0; n < texts && s->left > 0 && ended && code == CLI_DONE; n++, s->seed++) {
+        cli_said said = {0};
+        code = generate(t, s, &said, &ended);
+        if (n > 0) (void)fputc('\n', to);
+        if (said.bytes) (void)fwrite(said.bytes, 1, said.count, to);
+        cli_said_free(&said);
+    }
+    return code;
+}
+
+int cli_sample_text(cli_training *t, const cli_sample_how *how, char **text, size_t *length)
+{
+    const size_t positions = t->shape.positions;
+    sampler s = {.hidden = malloc(t->shape.dim * sizeof *s.hidden),
+                 .temperature = how->temperature,
+                 .seed = t->options.seed,
+                 .left = how->tokens};
+    FILE *to = open_memstream(text, length);
+    int code = s.hidden && to ? CLI_DONE : cli_failed("no memory for a sample");
+    if (code == CLI_DONE && t->words && !t->writer_tokenized) code = open_tokenizer(t);
+    if (code == CLI_DONE &&
+        embla_decoder_new(t->gpt, positions < how->tokens ? positions : how->tokens, &s.decoder) !=
+            EMBLA_OK)
+        code = cli_failed("%s", embla_error());
+    if (code == CLI_DONE) code = generate_texts(t, how->texts > 0 ? how->texts : 1, &s, to);
+    if (to && fclose(to) != 0 && code == CLI_DONE) code = cli_failed("no memory for a sample");
+    embla_decoder_free(s.decoder);
+    free(s.hidden);
+    return code;
 }
 
 /* Prints the lines of text, indented, with control characters escaped. */
@@ -103,22 +152,14 @@ static void print_json(const cli_training *t, const char *text, size_t size)
 
 int cli_sample_print(cli_training *t)
 {
-    const size_t positions = t->shape.positions;
-    const size_t most = positions < SAMPLE_TOKENS ? positions : SAMPLE_TOKENS;
-    cli_said said = {0};
-    embla_decoder *decoder = NULL;
-    float *hidden = malloc(t->shape.dim * sizeof *hidden);
-    int code = hidden ? CLI_DONE : cli_failed("no memory for a sample");
-    if (code == CLI_DONE && t->words && !t->writer_tokenized) code = open_tokenizer(t);
-    if (code == CLI_DONE && embla_decoder_new(t->gpt, most, &decoder) != EMBLA_OK)
-        code = cli_failed("%s", embla_error());
-    if (code == CLI_DONE) code = generate(t, decoder, most, hidden, &said);
+    const cli_sample_how how = {.temperature = sample_temperature, .tokens = SAMPLE_TOKENS};
+    char *text = NULL;
+    size_t length = 0;
+    int code = cli_sample_text(t, &how, &text, &length);
     cli_progress_wipe(&t->progress);
-    if (code == CLI_DONE && t->json) print_json(t, said.bytes ? said.bytes : "", said.count);
-    if (code == CLI_DONE && !t->json) print_lines(t, said.bytes ? said.bytes : "", said.count);
+    if (code == CLI_DONE && t->json) print_json(t, text, length);
+    if (code == CLI_DONE && !t->json) print_lines(t, text, length);
     (void)fflush(stdout);
-    embla_decoder_free(decoder);
-    free(hidden);
-    cli_said_free(&said);
+    free(text);
     return code;
 }

@@ -281,6 +281,7 @@ void cli_view_start(const cli_training *t)
         print_parts(t);
         print_training(t);
         print_ranks(t);
+        cli_film_say_start(&t->film);
         if (table_shown(t))
             printf("\n%12s  %8s  %10s  %11s  %9s\n", "step", "loss", "validation", "tokens/s",
                    "left");
@@ -362,6 +363,7 @@ static void json_report(const cli_training *t, const char *event)
     cli_json_real(&json, "seconds", t->before + t->seconds);
     cli_json_real(&json, "tokens_per_second", cli_training_speed(t));
     cli_json_whole(&json, "left_out", t->left_out);
+    if (t->film.bytes > 0) cli_json_text(&json, "film", t->film.path);
     if (watching(t)) cli_watch_json(&t->watch, &json);
     cli_json_close(&json, '}');
     putchar('\n');
@@ -454,6 +456,7 @@ static void print_end(const cli_training *t)
                      cli_plural(t->left_out, "step", pace));
     cli_out_fact("written", "%s: model.safetensors, checkpoints, loss.csv%s%s", t->folder,
                  t->plot ? "; " : "", t->plot ? t->plot : "");
+    cli_film_say_end(&t->film);
     if (done >= t->steps)
         cli_out_fact("next", "embla generate %s", t->folder);
     else if (t->out_of_time)

@@ -17,48 +17,50 @@
 /* ---- the tokens of --watch ---- */
 
 /* The token whose word is text; -1 if there is none. */
-static int64_t find_word(const cli_watch *w, const char *text, size_t length)
+static int64_t find_word(const char **words, int64_t rows, const char *text, size_t length)
 {
-    for (size_t i = 0; w->words && i < w->rows; i++)
-        if (w->words[i] && strlen(w->words[i]) == length && memcmp(w->words[i], text, length) == 0)
-            return (int64_t)i;
+    for (int64_t i = 0; words && i < rows; i++)
+        if (words[i] && strlen(words[i]) == length && memcmp(words[i], text, length) == 0) return i;
     return -1;
 }
 
-/* Parses one token: "e" or "#5". */
-static int read_token(cli_watch *w, const char *text, size_t length)
+int cli_watch_token(const cli_watch_words *in, const char *text, size_t length, int64_t *out)
 {
     int32_t token = 0;
     size_t count = 0;
     char shown[CLI_CELL];
     (void)snprintf(shown, sizeof shown, "%.*s", (int)(length < 60 ? length : 60), text);
-    if (w->asked_count == CLI_WATCH_ASKED)
-        return cli_usage("--watch: too many tokens at '%s'; the maximum is %d", shown,
-                         CLI_WATCH_ASKED);
     if (length > 1 && text[0] == '#' && strspn(text + 1, "0123456789") >= length - 1) {
-        int64_t number = length < 18 ? strtoll(text + 1, NULL, 10) : INT64_MAX;
-        if (number >= (int64_t)w->rows)
-            return cli_usage("--watch: token %s is out of range; there are %zu tokens, from #0 on",
-                             shown, w->rows);
-        w->asked[w->asked_count++] = number;
-        return CLI_DONE;
+        *out = length < 18 ? strtoll(text + 1, NULL, 10) : INT64_MAX;
+        if (*out < in->rows) return CLI_DONE;
+        return cli_usage("%s: token %s is out of range; there are %" PRId64 " tokens, from #0 on",
+                         in->option, shown, in->rows);
     }
-    int64_t known = find_word(w, text, length);
-    if (known >= 0) {
-        w->asked[w->asked_count++] = known;
-        return CLI_DONE;
-    }
-    if (embla_corpus_tokenize(w->corpus, text, length, 1, &token, &count) != EMBLA_OK)
-        return cli_usage("--watch: %s", embla_error());
+    *out = find_word(in->words, in->rows, text, length);
+    if (*out >= 0) return CLI_DONE;
+    if (embla_corpus_tokenize(in->corpus, text, length, 1, &token, &count) != EMBLA_OK)
+        return cli_usage("%s: %s", in->option, embla_error());
     if (count != 1)
         return cli_usage(
-            "--watch: '%s' is %zu tokens; separate tokens by commas, or use a number such as #5",
-            shown, count);
-    if (token == embla_corpus_unknown(w->corpus, NULL))
-        return cli_usage("--watch: '%s' is not among the %zu words of the vocabulary", shown,
-                         w->rows);
-    w->asked[w->asked_count++] = token;
+            "%s: '%s' is %zu tokens; separate tokens by commas, or use a number such as #5",
+            in->option, shown, count);
+    if (token == embla_corpus_unknown(in->corpus, NULL))
+        return cli_usage("%s: '%s' is not among the %" PRId64 " words of the vocabulary",
+                         in->option, shown, in->rows);
+    *out = token;
     return CLI_DONE;
+}
+
+/* Parses one token: "e" or "#5". */
+static int read_token(cli_watch *w, const char *text, size_t length)
+{
+    const cli_watch_words in = {w->corpus, w->words, (int64_t)w->rows, "--watch"};
+    if (w->asked_count == CLI_WATCH_ASKED)
+        return cli_usage("--watch: too many tokens at '%.*s'; the maximum is %d",
+                         (int)(length < 60 ? length : 60), text, CLI_WATCH_ASKED);
+    int code = cli_watch_token(&in, text, length, &w->asked[w->asked_count]);
+    if (code == CLI_DONE) w->asked_count++;
+    return code;
 }
 
 static int read_list(cli_watch *w, const char *list)

@@ -39,6 +39,16 @@ typedef struct {
     double cost; /* seconds of the last update */
 } cli_watch;
 
+/* Where the token of a word is looked up, and the option that names it in messages. */
+typedef struct {
+    const embla_corpus *corpus;
+    const char **words; /* of all tokens; NULL means that they have none */
+    int64_t rows;
+    const char *option;
+} cli_watch_words;
+
+/* Finds one token: "e" or "#5". Returns the exit code, after a message. */
+int cli_watch_token(const cli_watch_words *in, const char *text, size_t length, int64_t *out);
 /* list is the value of --watch: e,m,a or #5. start has the initial rows; it may be gpt itself and
  * is not used afterwards. Returns the exit code, after a message on failure. */
 int cli_watch_open(const embla_corpus *corpus, const char **words, const embla_gpt *gpt,

@@ -75,6 +75,7 @@ void cli_training_borrow(cli_training *t, const cli_training *lender)
 void cli_training_free(cli_training *t)
 {
     cli_watch_close(&t->watch);
+    cli_film_free(&t->film);
     cli_log_close(&t->log);
     embla_train_free(t->train);
     embla_gpt_free(t->gpt);

@@ -2,7 +2,8 @@
 /* The state of `embla train`: settings, model and progress.
  *
  * cmd_train.c reads the command line; train_make.c creates model and corpus; train_run.c runs the
- * steps, validates and saves; train_view.c, train_watch.c and train_plot.c print and draw.
+ * steps, validates and saves; train_view.c, train_watch.c, train_plot.c and train_film.c print and
+ * draw.
  *
  * The folder contains the model in a format that other programs open (config.json,
  * model.safetensors, tokenizer.json), checkpoints/step-*.safetensors to resume from, and loss.csv.
@@ -15,6 +16,7 @@
 
 #include "core/args.h"
 #include "core/progress.h"
+#include "train/film_file.h"
 #include "train/ranks.h"
 #include "train/train_log.h"
 #include "train/train_watch.h"
@@ -77,6 +79,7 @@ struct cli_training {
     cli_progress progress;
     cli_log log;
     cli_watch watch;
+    cli_film film;
     embla_train_report last;
     double recent[CLI_RECENT]; /* ring buffer of losses */
     int64_t recents;

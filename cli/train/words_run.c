@@ -57,6 +57,14 @@ static int report(cli_words *w, double now)
     return code;
 }
 
+static int film_moment(cli_words *w)
+{
+    double begun = cli_progress_now();
+    int code = cli_words_film_step(w, false);
+    w->pauses += cli_progress_now() - begun;
+    return code;
+}
+
 /* What follows a step. */
 static int after_step(cli_words *w)
 {
@@ -66,8 +74,9 @@ static int after_step(cli_words *w)
     w->loss_steps += 1;
     w->stopped = cli_progress_caught() || ferror(stdout);
     bool save = w->last.step < w->last.steps && now - w->saved >= w->save_every;
-    int code = CLI_DONE;
-    if (ends_epoch(w) || now - w->spoken >= SPOKEN_EVERY) code = report(w, now);
+    int code = film_moment(w);
+    if (code == CLI_DONE && (ends_epoch(w) || now - w->spoken >= SPOKEN_EVERY))
+        code = report(w, now);
     if (code == CLI_DONE) cli_words_draw(w);
     if (code == CLI_DONE && save) code = save_state(w);
     return code;
@@ -116,6 +125,7 @@ static int begin(cli_words *w, const char *watch)
 {
     int code = make_words(w);
     if (code == CLI_DONE && watch) code = cli_words_watch(w, watch);
+    if (code == CLI_DONE) code = cli_words_film_start(w);
     return code == CLI_DONE ? save_state(w) : code; /* so that a write error shows at once */
 }
 
@@ -140,6 +150,8 @@ static int run_all(cli_words *w, const char *watch)
     code = run_steps(w);
     cli_progress_wipe(&w->progress);
     if (code == CLI_DONE) code = finish(w);
+    if (code == CLI_DONE) code = cli_words_film_step(w, true); /* of an interrupted training */
+    if (code == CLI_DONE && w->film.film) code = cli_film_write(&w->film);
     if (code == CLI_DONE && w->last.step == w->last.steps) cli_words_show_end(w);
     return code;
 }
@@ -178,6 +190,7 @@ int cli_words_run(const cli_args *args, cli_words *w)
 void cli_words_free(cli_words *w)
 {
     embla_wordvec_free(w->words);
+    cli_film_free(&w->film);
     for (size_t i = 0; i < w->eval_count; i++) free(w->evals[i]);
     free(w->points);
     free(w->state);

@@ -9,6 +9,7 @@
 #include "core/args.h"
 #include "core/out.h"
 #include "core/progress.h"
+#include "train/film_file.h"
 
 enum { CLI_WORDS_WATCHED = 8, CLI_WORDS_EVALS = 8 };
 enum { CLI_WORDS_PAIRS = CLI_WORDS_WATCHED * (CLI_WORDS_WATCHED - 1) / 2 };
@@ -31,6 +32,7 @@ typedef struct {
     bool json, quiet, resume, force, dry_run;
     double save_every; /* seconds */
     const char *plot;  /* NULL means none */
+    cli_film film;
     char *evals[CLI_WORDS_EVALS];
     size_t eval_count;
     int32_t watched[CLI_WORDS_WATCHED];
@@ -75,6 +77,13 @@ void cli_words_draw(cli_words *w);
 /* Prints a report: loss, watched words, and the scores of --eval if scores is true. */
 int cli_words_report(cli_words *w, bool scores);
 void cli_words_show_end(const cli_words *w);
+
+/* ---- words_film.c ---- */
+
+/* Chooses the rows of --film and takes the first moment; call it after cli_words_watch. */
+int cli_words_film_start(cli_words *w);
+/* Takes a moment, if it is time; now: in any case, unless this step has one. */
+int cli_words_film_step(cli_words *w, bool now);
 
 /* ---- words_plot.c ---- */
 

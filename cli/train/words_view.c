@@ -156,6 +156,7 @@ void cli_words_show_start(const cli_words *w)
                  o->hogwild ? "; hogwild: each run gives another result" : "");
     cli_out_fact("memory", "%s, of which the text %s", cli_size(w->about.memory, memory),
                  cli_size(w->about.bytes, rows));
+    cli_film_say_start(&w->film);
     if (w->before > 0) cli_out_fact("resumed", "after %.2f epochs", w->before);
 }
 
@@ -399,12 +400,14 @@ void cli_words_show_end(const cli_words *w)
         cli_json_text(&json, "output", w->output);
         cli_json_whole(&json, "words", w->about.words);
         cli_json_real(&json, "seconds", seconds);
+        if (w->film.bytes > 0) cli_json_text(&json, "film", w->film.path);
         cli_json_close(&json, '}');
         putchar('\n');
     } else if (!w->quiet) {
         char rows[CLI_CELL];
         cli_out_fact("written", "%s: %s x %zu in %.1f s", w->output,
                      cli_commas(w->about.words, rows), w->options.dim, seconds);
+        cli_film_say_end(&w->film);
         cli_out_fact("next", "embla near %s %s", w->output, example_word(w));
     }
 }

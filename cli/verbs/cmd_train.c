@@ -295,7 +295,7 @@ static int read_intervals(const cli_args *args, cli_training *t)
     if (code == CLI_DONE) code = read_count(args, "sample-every", INT64_MAX, &t->sample_every);
     if (code == CLI_DONE) code = read_real(args, "minutes", 0, 1e6, &t->minutes);
     if (code == CLI_DONE && t->plot) code = cli_plot_check(args, t->plot);
-    return code;
+    return code == CLI_DONE ? cli_film_read(args, &t->film) : code;
 }
 
 static int read_all(const cli_args *args, cli_training *t)
@@ -358,10 +358,10 @@ static int start_new(const cli_args *args, cli_training *t)
 /* The options that --resume accepts. All others keep their saved values. */
 static bool allowed_with_resume(const char *name)
 {
-    static const char *const names[] = {"resume",  "steps",      "plot",         "watch",
-                                        "every",   "save-every", "keep",         "json",
-                                        "quiet",   "threads",    "ngram-shared", "help",
-                                        "version", "minutes",    "sample-every", "patience"};
+    static const char *const names[] = {
+        "resume",       "steps",    "plot",    "watch",        "every", "save-every", "keep",
+        "json",         "quiet",    "threads", "ngram-shared", "help",  "version",    "minutes",
+        "sample-every", "patience", "film",    "film-axes",    "force"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
@@ -525,6 +525,14 @@ static const cli_option options[] = {
      .value = "TOKENS",
      .help = "show how the rows of TOKENS (e,m,a or #5) move, their nearest rows, and the rows "
              "that move most"},
+    {.name = "film",
+     .value = "FILE",
+     .help = "write a page (HTML) that shows how the rows of --watch move, or those of the whole "
+             "table, with the loss and texts of the model"},
+    {.name = "film-axes",
+     .value = "PAIRS",
+     .help = "axes of the film, such as man:woman,king:queen (default: two main directions)"},
+    {.name = "force", .help = "replace the FILE of --film"},
     COUNT("ngram-rows", "rows of a hashed n-gram table, which is added to the model"),
     COUNT("ngram-heads", "rows per n-gram (default: 4)"),
     {.name = "ngram-orders",
@@ -581,9 +589,9 @@ const cli_verb cli_verb_train = {
         "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
         "also after a crash and with any number of threads. The result is the same, bit for "
         "bit, as without the interruption. Only --steps, --minutes, --every, --save-every, "
-        "--keep, --sample-every, --plot, --watch, --ngram-shared, --patience and --threads may be "
-        "given with "
-        "--resume. Additional --steps use the final rate of the schedule.\n\n"
+        "--keep, --sample-every, --plot, --watch, --film, --film-axes, --force, --ngram-shared, "
+        "--patience and --threads may be given with --resume. Additional --steps use the final "
+        "rate of the schedule.\n\n"
         "Under mpirun several processes train one model: mpirun -n 4 embla train ... Each has the "
         "whole model, but for tables that --shard-ngrams and --shard-tokens divide, and computes "
         "the "
@@ -599,6 +607,9 @@ const cli_verb cli_verb_train = {
         "folder each, named by their settings; --resume FOLDER in place of -o continues, and "
         "reads what is already trained. A combination that is not possible has its reason in the "
         "table.\n\n"
+        "--film writes a page with a slider: rows on one plane, the same for all moments. It shows "
+        "the words of --watch, or all rows; of a table with more than 300 the most frequent "
+        "tokens. The page is written at the end, also after Ctrl-C.\n\n"
         "On a terminal a progress line is redrawn; elsewhere lines are printed. With --json "
         "each line is an object, and \"event\" is start, report, sample, done, interrupted or out "
         "of time.",

@@ -115,6 +115,7 @@ static int read_all(const cli_args *args, cli_words *w)
     int code = read_options(args, &w->options);
     w->options.threads = (int)cli_args_count(args, "threads");
     if (code == CLI_DONE) code = read_evals(args, w);
+    if (code == CLI_DONE && !w->dry_run) code = cli_film_read(args, &w->film);
     if (code != CLI_DONE || w->dry_run) return code;
     if (!cli_args_given(args, "output"))
         return cli_usage("words needs -o FILE, for example -o words.safetensors");
@@ -223,8 +224,16 @@ static const cli_option options[] = {
      .reads = CLI_READS_LINES,
      .help = "show the cosines of these words while they learn: cat,dog,tuesday"},
     {.name = "plot", .value = "FILE", .help = "draw these cosines, or the loss, to FILE (SVG)"},
+    {.name = "film",
+     .value = "FILE",
+     .help = "write a page (HTML) that shows how the rows of --watch move, or of the most frequent "
+             "words, with the loss"},
+    {.name = "film-axes",
+     .value = "PAIRS",
+     .help = "axes of the film, such as man:woman,king:queen (default: two main directions)"},
     {.name = "dry-run", .help = "count the words and say how much memory training takes"},
-    {.name = "force", .help = "replace FILE, and a NAME.vocab.txt or FILE.state that embla wrote"},
+    {.name = "force",
+     .help = "replace FILE, that of --film, and a NAME.vocab.txt or FILE.state that embla wrote"},
     {.name = NULL}};
 
 const cli_verb cli_verb_words = {

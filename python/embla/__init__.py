@@ -42,7 +42,7 @@ from ._doctor import Diagnosis, Finding, doctor
 from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, MissingFileError,
                       NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
                       UnsupportedError)
-from ._learn import Model, Prediction, Predictions, Report, Run, train, words
+from ._learn import Film, Model, Prediction, Predictions, Report, Run, train, words
 from ._store import Ngram, Store
 from ._rows import Comparison, Hit, Hits, Vocab
 from ._table import Account, Checkpoint, Points, Table, open
@@ -53,7 +53,7 @@ __version__: str = facts()["version"]
 __all__ = [
     "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Detokenizer", "Diagnosis",
     "Encoder",
-    "Error", "FileError", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
+    "Error", "FileError", "Film", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
     "NotFoundError", "Optim", "OutOfMemoryError", "Points", "Prediction", "Predictions", "RangeError", "Report", "Run",
     "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Ticket", "Tickets", "Tokenizer", "UnsupportedError",
     "Vocab", "cost", "cost_presets", "doctor", "dtypes", "facts", "logits", "loss", "open", "pool",

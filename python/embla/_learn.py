@@ -36,13 +36,63 @@ class Report(NamedTuple):
     tokens: int
 
 
+class Film:
+    """A page that shows how rows moved in a training. A notebook shows it in a frame."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+
+    def _repr_html_(self) -> str:
+        with open(self.path, encoding="utf-8") as file:
+            page = html.escape(file.read())
+        return ('<iframe sandbox="allow-scripts" width="100%" height="640" style="border: 0" '
+                f'title="How the rows moved" srcdoc="{page}"></iframe>')
+
+    def __repr__(self) -> str:
+        return f"Film({self.path!r})"
+
+
+class _Filming:
+    """Takes the moments of a film. Without a path it does nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.film: _embla.Film | None = None
+        if self.path is None:
+            return
+        if not self.path.lower().endswith(".html"):
+            raise ArgumentError(f"film is {self.path!r}; a film is a page, its name must end in .html")
+        if os.path.lexists(self.path):
+            raise ArgumentError(f"{self.path} already exists; choose another name for the film")
+        if not os.path.isdir(os.path.dirname(self.path) or "."):
+            raise ArgumentError(f"{self.path} cannot be written: its folder does not exist")
+
+    def begin(self, training: _embla.Train | _embla.Wordvec, steps: int, at: int, text: str) -> None:
+        if self.path is not None:
+            self.film = _embla.Film(training, steps=steps, title=os.path.basename(text) or text)
+            self.film.add(at)
+
+    def step(self, step: int, loss: float) -> None:
+        if self.film is not None and self.film.due(step, loss):
+            self.film.add(step)
+
+    def end(self, step: int) -> Film | None:
+        if self.film is None or self.path is None:
+            return None
+        if self.film.step < step:
+            self.film.add(step)
+        self.film.write(self.path)
+        return Film(self.path)
+
+
 class Run(NamedTuple):
-    """A training that has ended: its folder, the steps made, the losses of this call."""
+    """A training that has ended: its folder, the steps made, the losses of this call, the film."""
 
     folder: str
     steps: int
     losses: list[float]
     validation: float | None
+    film: Film | None = None
 
     @property
     def model(self) -> Model:
@@ -101,8 +151,12 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
           clip: float | None = None, decay: float | None = None, unit: str | None = None,
           words: int | None = None, documents: bool | None = None,
           validation: float | None = None, seed: int | None = None,
-          bf16: bool | None = None) -> Run:
+          bf16: bool | None = None, film: Path | None = None) -> Run:
     """Trains a model on a text file and saves it to the folder out.
+
+    film is the name of a new .html file: a page that shows how the rows move, those of the
+    whole table or the first 300. It is written at the end, also after Ctrl-C; the film of the
+    result shows it in a notebook.
 
     progress is called after every step with a :class:`Report`, in place of the progress
     bar; if it returns False, the training ends early. progress=False means neither. Ctrl-C,
@@ -128,6 +182,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     if not out:
         raise ArgumentError("train needs out, the folder for the model")
     _check_counts(steps=steps, save_every=save_every, keep=keep)
+    filming = _Filming(film)
     folder = os.fspath(out)
     newest = _embla.Train.newest(os.path.join(folder, "checkpoints"))
     if resume:
@@ -156,6 +211,8 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
                  save_every=save_every, keep=keep, spread=repr(run.spread), plot="", watch="")
     if not resume:
         run.save(folder, note=note, keep=keep)  # an error in writing shows at once
+    filming.begin(run, steps, run.steps, source)
+    filmed: Film | None = None
     losses: list[float] = []
     validated: float | None = None
     try:
@@ -163,6 +220,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
             while run.steps < steps:
                 step, loss, rate, norm, tokens, _ = run.step()
                 losses.append(loss)
+                filming.step(run.steps, loss)
                 measured = None
                 if run.steps % every == 0 or run.steps == steps:
                     measured = run.validate(20 if run.steps == steps else 4)
@@ -180,8 +238,9 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
         raise
     finally:
         run.save(folder, note=note, keep=keep)
+        filmed = filming.end(run.steps)
     run.check()
-    return Run(folder, run.steps, losses, validated)
+    return Run(folder, run.steps, losses, validated, filmed)
 
 
 @named
@@ -335,7 +394,8 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
           dim: int = 100, window: int = 5, negatives: int = 5, epochs: int = 5,
           rate: float = 0.05, sample: float = 1e-4, min_count: int = 5, max_words: int = 0,
           min_gram: int = 0, max_gram: int = 0, buckets: int = 2_000_000, phrases: float = 0.0,
-          clean: str = "plain", seed: int = 0, hogwild: bool = False, threads: int = 0) -> Table:
+          clean: str = "plain", seed: int = 0, hogwild: bool = False, threads: int = 0,
+          film: Path | None = None) -> Table:
     """Learns word vectors from a text file, a folder of texts, or an iterable of sentences.
 
     Returns a table with words. With out (a .safetensors file) the result is written there, and
@@ -347,7 +407,12 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
     random; a negative sample leaves out none. min_gram and max_gram are the lengths of
     character n-grams, as in fastText. clean is "plain", "words" or "letters". 0 means the
     default of an argument.
+
+    film is the name of a new .html file: a page that shows how the rows of the 300 most frequent
+    words move. It is written at the end, also after Ctrl-C. ``embla.Film(name)`` shows it in a
+    notebook.
     """
+    filming = _Filming(film)
     folder = tempfile.mkdtemp(prefix="embla-")
     try:
         if isinstance(text, (str, os.PathLike)):
@@ -371,9 +436,11 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
             if resume:
                 run.load(state)
             done, total, _, _, loss = run.steps(0)
+            filming.begin(run, total, done, source)
             try:
                 while done < total:
                     done, total, _, _, loss = run.steps(max(1, total // 1000))
+                    filming.step(done, loss)
                     if isinstance(tell, Bar):
                         tell("training", done, total, f"loss {loss:.4f}")
                     elif tell is not None and tell(done, total, loss) is False:
@@ -381,7 +448,9 @@ def words(text: Corpus, out: Path | None = None, *, method: str = "skipgram",
             except BaseException:
                 if out is not None:
                     run.save(state)
+                filming.end(done)
                 raise
+        filming.end(done)
         run.write(result)
         if os.path.exists(state):
             os.remove(state)

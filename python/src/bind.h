@@ -107,6 +107,7 @@ bool bind_is(PyObject *object, PyTypeObject *type, const char *what);
 
 extern PyTypeObject *bind_table_type, *bind_vocab_type, *bind_checkpoint_type, *bind_array_type;
 extern PyTypeObject *bind_tokenizer_type, *bind_encoder_type, *bind_gpt_type, *bind_store_type;
+extern PyTypeObject *bind_train_type, *bind_wordvec_type;
 
 /* True if a Checkpoint was opened with copy=True: its tables may be changed. */
 bool bind_checkpoint_copies(PyObject *object);
@@ -261,6 +262,7 @@ int bind_search_add(PyObject *module);
 int bind_gpt_add(PyObject *module);
 int bind_train_add(PyObject *module);
 int bind_wordvec_add(PyObject *module);
+int bind_film_add(PyObject *module);
 int bind_ngram_add(PyObject *module);
 int bind_store_add(PyObject *module);
 int bind_tickets_add(PyObject *module);

@@ -47,4 +47,15 @@ PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObje
 /* "mean", "sum", "max" and "last": the name of a kind, or NULL after the last. */
 const char *bind_pool_name(int n);
 
+/* What a film needs of a training that was entered (film.c). */
+typedef struct {
+    const embla_table *table;
+    const char *const *words; /* of all rows; NULL: they are in vocab */
+    const embla_vocab *vocab; /* NULL means no words */
+    int64_t first;            /* steps made */
+    double guess;             /* the loss of guessing */
+} bind_filmed;
+embla_status bind_train_filmed(PyObject *training, bind_filmed *out);
+embla_status bind_wordvec_filmed(PyObject *training, bind_filmed *out);
+
 #endif

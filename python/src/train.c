@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bind.h"
+#include "table.h"
+
+PyTypeObject *bind_train_type;
 
 typedef struct {
     bind_object base; /* handle: embla_train */
@@ -362,6 +364,17 @@ static PyObject *train_spread(PyObject *self, void *unused)
     return PyFloat_FromDouble(((training *)(void *)self)->spread);
 }
 
+embla_status bind_train_filmed(PyObject *training_object, bind_filmed *out)
+{
+    const training *t = (const training *)(const void *)training_object;
+    const embla_table *table = embla_gpt_tokens(t->gpt);
+    *out = (bind_filmed){.table = table,
+                         .words = t->words,
+                         .first = embla_train_steps(t->base.handle),
+                         .guess = log((double)embla_table_rows(table))};
+    return EMBLA_OK;
+}
+
 /* Names of presets. */
 static PyObject *train_presets(PyObject *type, PyObject *unused)
 {
@@ -417,5 +430,6 @@ static PyType_Spec spec = {.name = "embla._embla.Train",
 
 int bind_train_add(PyObject *module)
 {
-    return bind_type_only(module, &spec);
+    bind_train_type = bind_type_add(module, &spec);
+    return bind_train_type ? 0 : -1;
 }

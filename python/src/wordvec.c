@@ -3,7 +3,17 @@
  */
 #include "embla_wordvec.h"
 
+#include <math.h>
+
 #include "table.h"
+
+PyTypeObject *bind_wordvec_type;
+
+/* How many negatives, for the loss of guessing. */
+typedef struct {
+    bind_object base; /* handle: embla_wordvec */
+    size_t negatives;
+} wordvec;
 
 static embla_wordvec *handle_of(PyObject *self)
 {
@@ -54,15 +64,17 @@ static PyObject *wordvec_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     o.clean = (embla_wordvec_clean)clean;
     embla_status status;
     BIND_RUN(true, status = embla_wordvec_new(text.text, &o, &handle));
-    bind_object *self = NULL;
+    wordvec *self = NULL;
     if (status != EMBLA_OK)
         bind_fail_path(status, text.text);
     else
         self = bind_new(type);
-    if (self)
-        self->handle = handle;
-    else
+    if (self) {
+        self->base.handle = handle;
+        self->negatives = o.negatives > 0 ? o.negatives : 5;
+    } else {
         embla_wordvec_free(handle);
+    }
     bind_path_free(&text);
     return (PyObject *)self;
 }
@@ -90,6 +102,18 @@ static PyObject *wordvec_steps(PyObject *self, BIND_ARGS)
     bind_leave(self, true);
     if (status != EMBLA_OK) return bind_fail(status);
     return Py_BuildValue("LLddd", (long long)r.step, (long long)r.steps, r.epochs, r.rate, r.loss);
+}
+
+/* At first every probability is one half: of the word, and of each negative. */
+embla_status bind_wordvec_filmed(PyObject *training, bind_filmed *out)
+{
+    const wordvec *w = (const wordvec *)(const void *)training;
+    embla_wordvec_info info = {0};
+    embla_status status = embla_wordvec_describe(w->base.handle, &info);
+    *out = (bind_filmed){.vocab = embla_wordvec_vocab(w->base.handle),
+                         .first = info.progress.step,
+                         .guess = (1 + (double)w->negatives) * log(2)};
+    return status == EMBLA_OK ? embla_wordvec_table(w->base.handle, &out->table) : status;
 }
 
 static PyObject *wordvec_counts(PyObject *self, PyObject *unused)
@@ -170,7 +194,7 @@ static PyType_Slot slots[] = {{Py_tp_doc, "Word vectors in training; use embla.w
                               {Py_tp_methods, methods},
                               {0, NULL}};
 static PyType_Spec spec = {.name = "embla._embla.Wordvec",
-                           .basicsize = sizeof(bind_object),
+                           .basicsize = sizeof(wordvec),
                            .flags = Py_TPFLAGS_DEFAULT,
                            .slots = slots};
 
@@ -238,6 +262,7 @@ static PyType_Spec subwords_spec = {.name = "embla._embla.Subwords",
 
 int bind_wordvec_add(PyObject *module)
 {
-    if (bind_type_only(module, &spec) < 0) return -1;
+    bind_wordvec_type = bind_type_add(module, &spec);
+    if (!bind_wordvec_type) return -1;
     return bind_type_only(module, &subwords_spec);
 }

@@ -5,45 +5,8 @@
 // the console, an error or anything fetched is a failure.
 import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { check, close, end, folder, keep, open, settle, slow } from './page.mjs';
 
-const [, , executablePath, folder, pictures] = process.argv;
-const { chromium } = createRequire(process.env.EMBLA_PLAYWRIGHT + '/')('playwright-core');
-const slow = !!process.env.EMBLA_TEST_SLOW;
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-let checks = 0, failed = 0;
-
-async function check(what, test) {
-  checks++;
-  try {
-    await test();
-  } catch (error) {
-    failed++;
-    console.log(`${what}: ${error.message}`);
-  }
-}
-
-async function open(name, { width = 1600, height = 1000, scheme = 'light', query = '' } = {}) {
-  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme, reducedMotion: 'reduce', hasTouch: width < 500 });
-  const wrong = [], begun = Date.now();
-  /* a remark of the driver about the pictures that this test takes is none of the page's */
-  page.on('console', message => { if (!message.text().includes('GPU stall due to ReadPixels')) wrong.push('console: ' + message.text()); });
-  page.on('pageerror', error => wrong.push('error: ' + error.message));
-  page.on('request', request => { if (!request.url().startsWith('file://' + folder + '/' + name) && !request.url().startsWith('data:')) wrong.push('fetched: ' + request.url()); });
-  await page.goto(`file://${folder}/${name}${query}`);
-  if (name.endsWith('.html')) await page.waitForFunction('window.emblaReady');
-  page.took = Date.now() - begun;
-  page.wrong = wrong;
-  return page;
-}
-
-async function close(page, name) {
-  await check(name + ' is quiet', () => assert.deepEqual(page.wrong, []));
-  await page.close();
-}
-
-const settle = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
-const keep = async (page, name) => { if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` }); };
 const near = page => page.locator('#near button span:first-child').allTextContents();
 const selected = page => page.evaluate('embla.selected()');
 const spot = async (page, row) => {
@@ -328,6 +291,4 @@ await labels();
 await picked();
 await arrows();
 if (existsSync(folder + '/glove.html')) await glove();
-await browser.close();
-console.log(`${checks} checks, ${failed} failed`);
-process.exit(failed > 0 ? 1 : 0);
+await end();

@@ -116,6 +116,9 @@ row train mine m/notes.txt train names.txt -o m "${step[@]}"
 row 'train --plot' mine p.svg train names.txt -o m "${step[@]}" --plot p.svg
 row 'train --plot' ours p.svg train names.txt -o m "${step[@]}" --plot p.svg
 row 'train --plot' mine p.svg.part train names.txt -o m "${step[@]}" --plot p.svg
+row 'train --film' mine f.html train names.txt -o m "${step[@]}" --film f.html
+row 'train --film' link f.html train names.txt -o m "${step[@]}" --film f.html
+row 'words --film' mine f.html words village.txt -o w.vec "${small[@]}" --film f.html
 row 'train --ngram-shared' mine g.npy train names.txt -o m "${step[@]}" --ngram-rows 64 --ngram-shared g.npy
 row fit mine o.fit fit words.vec village.txt -o o.fit -q
 row tokenizer mine o.json tokenizer village.txt -o o.json --size 300 -q

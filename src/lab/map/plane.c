@@ -14,6 +14,7 @@
 #include "embla_lab.h"
 #include "engine/engine.h"
 #include "engine/gram.h"
+#include "map/axis.h"
 #include "table/access.h"
 
 typedef struct {
@@ -25,17 +26,6 @@ typedef struct {
     double middle[2];      /* projections of the mean on them */
     float *xy;             /* two numbers for each row */
 } projection;
-
-/* Chooses the sign that makes the largest component positive; the first one if several are equal.
- */
-static void fix_sign(double *axis, size_t n)
-{
-    size_t largest = 0;
-    for (size_t i = 1; i < n; i++)
-        if (fabs(axis[i]) > fabs(axis[largest])) largest = i;
-    if (axis[largest] >= 0) return;
-    for (size_t i = 0; i < n; i++) axis[i] = -axis[i];
-}
 
 /* Four partial sums, so that one addition need not wait for the one before. */
 static double along(const float *x, const double *axis, size_t n)
@@ -110,7 +100,7 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
     on.decode = embla_dtype_decoder(embla_table_dtype(table), embla_kernels_get()->isa);
     for (size_t a = 0; a < vectors; a++) {
         double *axis = axes + (vectors - 1 - a) * dim;
-        fix_sign(axis, dim);
+        embla_axis_fix_sign(axis, dim);
         /* a variance that is only rounding error has no direction */
         if (values[dim - 1 - a] > gram->noise) on.axis[a] = axis;
     }

@@ -63,6 +63,7 @@ static void the_lab_refuses_them(void **state)
     embla_diff *diff = NULL;
     embla_doctor *doctor = NULL;
     embla_graph *graph = NULL;
+    embla_film *film = NULL;
     embla_communities *communities = NULL;
     embla_neighbour near[1];
     embla_sketch *sketch = NULL;
@@ -82,11 +83,12 @@ static void the_lab_refuses_them(void **state)
     REFUSED(embla_spectrum_options, embla_spectrum(table, &options, singular, &spectrum));
     REFUSED(embla_plane_options, embla_plane(table, &options, xy, NULL));
     REFUSED(embla_graph_options, embla_graph_new(table, &options, &graph));
+    REFUSED(embla_film_options, embla_film_new(table, &options, &film));
     REFUSED(embla_layout_options, embla_layout(table, graph, &options, xy, NULL));
     REFUSED(embla_communities_options, embla_communities_new(graph, &options, &communities));
     REFUSED(embla_diff_options, embla_diff_new(table, table, &options, &diff));
     REFUSED(embla_doctor_options, embla_doctor_new(NULL, &options, &doctor));
-    assert_true(!health && !diff && !doctor && !graph && !communities);
+    assert_true(!health && !diff && !doctor && !graph && !communities && !film);
     embla_table_free(table);
 }
 

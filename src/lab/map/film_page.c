@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a film as one self-contained page: page/film.html with the data of the film.
+ *
+ * The data are base64 in script elements of type text/plain, so that no byte of a word can end the
+ * element or become part of the page:
+ *   data-film  JSON: words, steps, losses, shares of variance, pairs, texts
+ *   data-xy    coordinates, as film_code.c has them
+ *   data-near  the nearest rows of every row: two bytes for the row (0xffff means none), two for
+ *              32,767 times the cosine. Not of every moment if they were too many
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "files/durable.h"
+#include "map/film.h"
+
+enum { NEAR = 6, PAIRS = 6, NEAR_BYTES = 160000, DIGITS = 5 };
+
+/* Two rows that are near each other. */
+typedef struct {
+    float cosine; /* -2 means that there is none */
+    uint32_t a, b;
+} near_pair;
+
+/* What the page shows. */
+typedef struct {
+    const embla_film *film;
+    embla_arena arena;
+    embla_film_view view;
+    size_t every;     /* the nearest rows are known at every so many moments, and at the last */
+    size_t near;      /* nearest rows of each */
+    float *units;     /* count x dim: rows of a moment, of norm 1 or 0 */
+    bool *known;      /* count: whether the row has a direction */
+    near_pair *found; /* count x near: a is the row itself */
+    uint8_t *bytes;   /* the same, as the page has them */
+    near_pair pairs[PAIRS]; /* the nearest of all in the last moment */
+} film_page;
+
+/* The file that is written, and the base64 that is on the way to it. */
+typedef struct {
+    embla_durable *file;
+    embla_status status;
+    embla_base64 left;
+} film_output;
+
+/* ---- nearest rows ---- */
+
+/* Reads the rows of a moment and divides each by its norm. */
+static void read_units(film_page *p, size_t moment)
+{
+    size_t dim = p->film->dim;
+    embla_film_rows(p->film, moment, p->units);
+    for (size_t r = 0; r < p->film->count; r++) {
+        float *x = p->units + r * dim;
+        double norm = embla_norm(x, dim);
+        p->known[r] = norm > 0 && isfinite(norm);
+        for (size_t i = 0; i < dim; i++) x[i] = p->known[r] ? (float)((double)x[i] / norm) : 0;
+    }
+}
+
+/* Eight sums in float, of rows that were rounded to f16: all pairs of all moments are many. */
+static float cosine_of(const film_page *p, size_t a, size_t b)
+{
+    enum { LANES = 8 };
+    size_t dim = p->film->dim, i = 0;
+    const float *x = p->units + a * dim, *y = p->units + b * dim;
+    float sums[LANES] = {0}, sum = 0;
+    for (; i + LANES <= dim; i += LANES)
+        for (size_t lane = 0; lane < LANES; lane++) sums[lane] += x[i + lane] * y[i + lane];
+    for (; i < dim; i++) sums[i % LANES] += x[i] * y[i];
+    for (size_t lane = 0; lane < LANES; lane++) sum += sums[lane];
+    return sum;
+}
+
+static void clear(near_pair *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) list[i] = (near_pair){.cosine = -2};
+}
+
+/* Puts a pair into a list of `most`, the highest cosine first. */
+static inline void insert(near_pair *list, size_t most, float cosine, size_t a, size_t b)
+{
+    if (!(cosine > list[most - 1].cosine)) return;
+    size_t at = most - 1;
+    for (; at > 0 && cosine > list[at - 1].cosine; at--) list[at] = list[at - 1];
+    list[at] = (near_pair){cosine, (uint32_t)a, (uint32_t)b};
+}
+
+/* Finds the nearest rows of each row among the units, and with `pairs` the nearest of all. Rows
+ * without a direction have none. */
+static void find_near(film_page *p, bool pairs)
+{
+    size_t count = p->film->count, near = p->near;
+    clear(p->found, count * near);
+    clear(p->pairs, PAIRS);
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = a + 1; b < count && p->known[a]; b++) {
+            if (!p->known[b]) continue;
+            float cosine = cosine_of(p, a, b);
+            insert(p->found + a * near, near, cosine, a, b);
+            insert(p->found + b * near, near, cosine, b, a);
+            if (pairs) insert(p->pairs, PAIRS, cosine, a, b);
+        }
+}
+
+static embla_status prepare(film_page *p)
+{
+    size_t count = p->film->count;
+    p->near = count - 1 < NEAR ? count - 1 : NEAR;
+    p->every = 1 + (p->film->taken - 1) * count * p->near * 4 / NEAR_BYTES;
+    EMBLA_TRY(
+        embla_arena_many(&p->arena, count, sizeof *p->known, "the rows of a moment", &p->known));
+    EMBLA_TRY(embla_film_project(p->film, &p->arena, &p->view));
+    EMBLA_TRY(embla_arena_many(&p->arena, count * p->film->dim, sizeof *p->units,
+                               "the rows of a moment", &p->units));
+    EMBLA_TRY(embla_arena_many(&p->arena, count * (p->near + 1), 4, "nearest rows", &p->bytes));
+    return embla_arena_many(&p->arena, count * (p->near + 1), sizeof *p->found, "nearest rows",
+                            &p->found);
+}
+
+static bool near_known(const film_page *p, size_t moment)
+{
+    return moment % p->every == 0 || moment + 1 == p->film->taken;
+}
+
+/* ---- bytes ---- */
+
+static void write_plain(void *to, const char *bytes, size_t length)
+{
+    film_output *out = to;
+    if (out->status == EMBLA_OK) out->status = embla_durable_write(out->file, bytes, length);
+}
+
+static void write_base64(void *to, const char *bytes, size_t length)
+{
+    film_output *out = to;
+    const embla_json_sink plain = {.write = write_plain, .to = out};
+    embla_base64_add(&out->left, &plain, bytes, length);
+}
+
+static void begin_part(film_output *out, const char *id)
+{
+    const embla_json_sink plain = {.write = write_plain, .to = out};
+    embla_json_write(&plain, "<script type=\"text/plain\" id=\"");
+    embla_json_write(&plain, id);
+    embla_json_write(&plain, "\">");
+}
+
+static void end_part(film_output *out)
+{
+    const embla_json_sink plain = {.write = write_plain, .to = out};
+    embla_base64_end(&out->left, &plain);
+    embla_json_write(&plain, "</script>\n");
+}
+
+static void write_near(film_page *p, film_output *out)
+{
+    begin_part(out, "data-near");
+    for (size_t m = 0; m < p->film->taken; m++) {
+        if (!near_known(p, m)) continue;
+        read_units(p, m);
+        find_near(p, m + 1 == p->film->taken);
+        for (size_t i = 0; i < p->film->count * p->near; i++) {
+            const near_pair *pair = &p->found[i];
+            uint8_t *bytes = p->bytes + 4 * i;
+            double cosine = fmax(-1, fmin(1, (double)pair->cosine));
+            uint32_t row = pair->cosine >= -1.5f ? pair->b : 0xffff;
+            embla_store_u16(bytes, (uint16_t)row);
+            embla_store_u16(bytes + 2, (uint16_t)lrint(32767 * cosine));
+        }
+        write_base64(out, (const char *)p->bytes, 4 * p->film->count * p->near);
+    }
+    end_part(out);
+}
+
+static embla_status write_places(film_page *p, film_output *out)
+{
+    uint8_t *code;
+    size_t moments = p->film->taken, numbers = 2 * p->film->count;
+    EMBLA_TRY(embla_arena_many(&p->arena, embla_film_code_most(moments, numbers), 1,
+                               "the coordinates of a film", &code));
+    size_t used = embla_film_encode(p->view.xy, moments, numbers, code);
+    begin_part(out, "data-xy");
+    write_base64(out, (const char *)code, used);
+    end_part(out);
+    return EMBLA_OK;
+}
+
+/* ---- JSON ---- */
+
+static void json_name(const embla_json_sink *to, const char *name)
+{
+    embla_json_write(to, ",\"");
+    embla_json_write(to, name);
+    embla_json_write(to, "\":");
+}
+
+static void json_number(const embla_json_sink *to, double number)
+{
+    char digits[EMBLA_JSON_DIGITS];
+    embla_json_digits(number, DIGITS, digits);
+    embla_json_write(to, digits);
+}
+
+static void json_whole(const embla_json_sink *to, const char *name, int64_t number)
+{
+    json_name(to, name);
+    embla_json_write_whole(to, number);
+}
+
+static void json_text(const embla_json_sink *to, const char *text, size_t length)
+{
+    if (text)
+        (void)embla_json_write_string(to, text, length, false);
+    else
+        embla_json_write(to, "null");
+}
+
+static void json_rows(const embla_film *f, const embla_json_sink *to)
+{
+    json_name(to, "numbers");
+    for (size_t i = 0; i < f->count; i++) {
+        embla_json_write(to, i > 0 ? "," : "[");
+        embla_json_write_whole(to, f->rows[i]);
+    }
+    embla_json_write(to, "]");
+    json_name(to, "words");
+    for (size_t i = 0; i < f->count; i++) {
+        embla_json_write(to, i > 0 ? "," : "[");
+        json_text(to, f->words[i], f->words[i] ? strlen(f->words[i]) : 0);
+    }
+    embla_json_write(to, "]");
+    if (!f->axes) return;
+    json_name(to, "axes");
+    for (size_t i = 0; i < 4; i++) {
+        embla_json_write(to, i > 0 ? "," : "[");
+        embla_json_write_whole(to, f->axes[i]);
+    }
+    embla_json_write(to, "]");
+}
+
+static void json_moments(const film_page *p, const embla_json_sink *to)
+{
+    const embla_film *f = p->film;
+    bool any = false;
+    json_name(to, "moments");
+    for (size_t m = 0; m < f->taken; m++) { /* step, loss, share of either axis */
+        bool known = m > 0 || f->taken == 1 || isfinite(f->moments[0].loss);
+        embla_json_write(to, m > 0 ? ",[" : "[[");
+        embla_json_write_whole(to, f->moments[m].step);
+        embla_json_write(to, ",");
+        json_number(to, f->moments[known ? m : 1].loss); /* a step reports the loss before it */
+        for (size_t a = 0; a < 2; a++) {
+            embla_json_write(to, ",");
+            json_number(to, p->view.share[2 * m + a]);
+        }
+        embla_json_write(to, "]");
+    }
+    embla_json_write(to, "]");
+    json_name(to, "texts");
+    embla_json_write(to, "[");
+    for (size_t m = 0; m < f->taken; m++) {
+        if (f->moments[m].length == 0) continue;
+        embla_json_write(to, any ? ",[" : "[");
+        embla_json_write_whole(to, (int64_t)m);
+        embla_json_write(to, ",");
+        json_text(to, f->moments[m].text, f->moments[m].length);
+        embla_json_write(to, "]");
+        any = true;
+    }
+    embla_json_write(to, "]");
+}
+
+/* The pairs that are nearest at the end, with their cosines at all moments. */
+static void json_pairs(film_page *p, const embla_json_sink *to)
+{
+    size_t pairs = 0;
+    while (pairs < PAIRS && p->pairs[pairs].cosine >= -1.5f) pairs++;
+    json_name(to, "pairs");
+    embla_json_write(to, "[");
+    for (size_t n = 0; n < pairs; n++) {
+        embla_json_write(to, n > 0 ? ",[" : "[");
+        embla_json_write_whole(to, (int64_t)p->pairs[n].a);
+        embla_json_write(to, ",");
+        embla_json_write_whole(to, (int64_t)p->pairs[n].b);
+        embla_json_write(to, "]");
+    }
+    embla_json_write(to, "]");
+    json_name(to, "cosines");
+    for (size_t m = 0; m < p->film->taken; m++) {
+        read_units(p, m);
+        embla_json_write(to, m > 0 ? ",[" : "[[");
+        for (size_t n = 0; n < pairs; n++) {
+            double cosine = (double)cosine_of(p, p->pairs[n].a, p->pairs[n].b);
+            if (n > 0) embla_json_write(to, ",");
+            json_number(to, round(1000 * cosine) / 1000);
+        }
+        embla_json_write(to, "]");
+    }
+    embla_json_write(to, "]");
+}
+
+static void write_json(film_page *p, film_output *out)
+{
+    const embla_film *f = p->film;
+    const embla_json_sink to = {.write = write_base64, .to = out};
+    begin_part(out, "data-film");
+    embla_json_write(&to, "{\"title\":");
+    json_text(&to, f->title, f->title ? strlen(f->title) : 0);
+    json_whole(&to, "rows", (int64_t)f->count);
+    json_whole(&to, "all", f->table_rows);
+    json_whole(&to, "dim", (int64_t)f->dim);
+    json_whole(&to, "steps", f->steps);
+    json_name(&to, "guess");
+    json_number(&to, f->guess);
+    json_whole(&to, "near", (int64_t)p->near);
+    json_whole(&to, "every", (int64_t)p->every);
+    json_rows(f, &to);
+    json_moments(p, &to);
+    json_pairs(p, &to);
+    embla_json_write(&to, "}");
+    end_part(out);
+}
+
+/* ---- the page ---- */
+
+/* The place of the data in the template. Its length goes to *mark. */
+static size_t data_place(size_t *mark)
+{
+    static const char text[] = "<!--embla:data-->";
+    size_t at = 0, last = embla_film_template_bytes - (sizeof text - 1);
+    while (at < last && memcmp(embla_film_template + at, text, sizeof text - 1) != 0) at++;
+    *mark = sizeof text - 1;
+    return at;
+}
+
+static embla_status write_page(film_page *p, film_output *out)
+{
+    size_t mark, place = data_place(&mark), rest = place + mark;
+    EMBLA_TRY(embla_durable_write(out->file, embla_film_template, place));
+    EMBLA_TRY(write_places(p, out));
+    write_near(p, out); /* finds the pairs, too */
+    write_json(p, out);
+    EMBLA_TRY(out->status);
+    return embla_durable_write(out->file, embla_film_template + rest,
+                               embla_film_template_bytes - rest);
+}
+
+static embla_status write_file(film_page *p, const char *path, bool overwrite)
+{
+    film_output out = {.status = EMBLA_OK};
+    EMBLA_TRY(embla_durable_target(path, overwrite));
+    EMBLA_TRY(prepare(p));
+    EMBLA_TRY(embla_durable_open(path, &out.file));
+    embla_status status = write_page(p, &out);
+    if (status == EMBLA_OK)
+        return overwrite ? embla_durable_commit(out.file) : embla_durable_commit_new(out.file);
+    embla_durable_abandon(out.file);
+    return status;
+}
+
+embla_status embla_film_write(const embla_film *film, const char *path, bool overwrite)
+{
+    EMBLA_NEED(film);
+    EMBLA_NEED(path);
+    if (film->taken == 0) return embla_fail(EMBLA_ERR_ARGUMENT, "the film has no moment yet");
+    film_page page = {.film = film};
+    embla_status status = write_file(&page, path, overwrite);
+    embla_arena_free(&page.arena);
+    return status;
+}
