@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
-#include "files/cursor.h"
 #include "base/base64.h"
+#include "files/cursor.h"
 #include "tokenizer/tokenize.h"
 
 enum { SHORT_CLUSTER = 6 };
