@@ -40,7 +40,7 @@ static void draw_matrix(cli_sheet *sheet, const void *context)
     const cli_heat heat = {.limit = 1};
     for (size_t a = 0; a < m->count; a++) {
         const double y = TOP + (double)a * TALL, x = left + (double)a * p->cell;
-        write_at(sheet, left - 10, y + TALL / 2 + 4, CLI_SHEET_END, CLI_SHEET_INK, m->words[a]);
+        write_at(sheet, left - 10, y + TALL / 2.0 + 4, CLI_SHEET_END, CLI_SHEET_INK, m->words[a]);
         write_at(sheet, x + p->cell - 5, HEADINGS, CLI_SHEET_END, CLI_SHEET_INK, m->words[a]);
         for (size_t b = 0; b < m->count; b++) {
             const cli_sheet_spot spot = {left + (double)b * p->cell, y, p->cell - 2, TALL - 2};
@@ -179,7 +179,7 @@ static void draw_products(cli_sheet *sheet, const pair_plan *p)
     char text[2 * CLI_CELL];
     for (size_t i = 0; i < 3; i++) {
         const double y = top + (double)i * (CELL_TALL + 3) + (i == 2 ? 6 : 0);
-        const double base = y + CELL_TALL / 2 + 4;
+        const double base = y + CELL_TALL / 2.0 + 4;
         write_at(sheet, x - 10, base, CLI_SHEET_END, i < 2 ? (int)i : CLI_SHEET_INK, names[i]);
         cli_heat_row(sheet, &p->heat, x, y, rows[i], p->shown);
         snprintf(text, sizeof text, "%s%s%s", p->shown < q->dim ? ".." : "",

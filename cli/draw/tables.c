@@ -207,7 +207,7 @@ static void draw_cells(cli_sheet *sheet, const plan *p, double x, double y, cons
     heat.pale = pale;
     cli_heat_row(sheet, &heat, x, y, values, p->tables->numbers);
     if (p->dots)
-        write_at(sheet, x + (double)p->tables->numbers * p->heat.width + 6, y + TALL / 2 + 4,
+        write_at(sheet, x + (double)p->tables->numbers * p->heat.width + 6, y + TALL / 2.0 + 4,
                  CLI_SHEET_START, CLI_SHEET_SOFT, "..");
 }
 
@@ -224,7 +224,7 @@ static void draw_table(cli_sheet *sheet, const plan *p, size_t v)
     write_at(sheet, p->table_x - p->numbers_wide, p->table_y[v] - 12, CLI_SHEET_START,
              CLI_SHEET_SOFT, view->heading);
     for (size_t line = 0; line < c->line_count; line++) {
-        const double y = p->table_y[v] + (double)line * STEP, base = y + TALL / 2 + 4;
+        const double y = p->table_y[v] + (double)line * STEP, base = y + TALL / 2.0 + 4;
         const size_t i = c->lines[line];
         char text[64];
         if (i == CLI_CHOSEN_GAP) {
@@ -243,7 +243,8 @@ static void draw_table(cli_sheet *sheet, const plan *p, size_t v)
 /* A token, or its position, as a box with text. */
 static void draw_chip(cli_sheet *sheet, const plan *p, size_t i, size_t v, int color)
 {
-    const double y = line_y(p, i, v), base = y + TALL / 2 + 4, right = CLI_SHEET_MARGIN + p->chips;
+    const double y = line_y(p, i, v), base = y + TALL / 2.0 + 4,
+                 right = CLI_SHEET_MARGIN + p->chips;
     char word[CLI_WORD_TEXT], text[64];
     cli_sheet_frame(sheet, &(cli_sheet_spot){CLI_SHEET_MARGIN, y, p->chips, TALL}, color, 1.5);
     if (v > 0) {
@@ -289,7 +290,7 @@ static void draw_result(cli_sheet *sheet, const plan *p, size_t i)
         int color = cli_chosen_color(t->views[v].chosen, p->shown, t->views[v].chosen[i]);
         char text[64];
         name_line(p, i, lines > 1 ? n : 0, text);
-        write_at(sheet, p->result_x - 8, y + TALL / 2 + 4, CLI_SHEET_END,
+        write_at(sheet, p->result_x - 8, y + TALL / 2.0 + 4, CLI_SHEET_END,
                  sum && lines > 1 ? CLI_SHEET_INK : color, text);
         draw_cells(sheet, p, p->result_x, y,
                    sum ? t->results + i * t->dim : p->values[v] + at * t->numbers, false);
@@ -317,7 +318,7 @@ static void draw_all(cli_sheet *sheet, const void *context)
     }
     if (t->count == p->shown) return;
     snprintf(more, sizeof more, "%zu more", t->count - p->shown);
-    write_at(sheet, CLI_SHEET_MARGIN, line_y(p, p->shown, 0) + TALL / 2 + 4, CLI_SHEET_START,
+    write_at(sheet, CLI_SHEET_MARGIN, line_y(p, p->shown, 0) + TALL / 2.0 + 4, CLI_SHEET_START,
              CLI_SHEET_SOFT, more);
 }
 

@@ -55,7 +55,8 @@ static const char *name_at(size_t n)
 static size_t find_name(const char *name, size_t length)
 {
     size_t n = 0;
-    while (n < NAMES && (strlen(names[n].name) != length || memcmp(names[n].name, name, length)))
+    while (n < NAMES &&
+           (strlen(names[n].name) != length || memcmp(names[n].name, name, length) != 0))
         n++;
     return n;
 }

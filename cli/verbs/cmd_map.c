@@ -82,7 +82,7 @@ static int read_kind(const cli_args *args, job *j)
     int code = cli_ending_choose(args, kind_name, name, &name);
     if (code != CLI_DONE) return code;
     if (!name) return cli_usage("map needs --format html, svg or png to write to '%s'", path);
-    while (strcmp(name, kinds[j->kind]) != 0) j->kind++;
+    while (j->kind < PNG && strcmp(name, kinds[j->kind]) != 0) j->kind++;
     if (j->kind != HTML && cli_args_given(args, "neighbours"))
         return cli_usage("--neighbours needs a page (.html): a picture does not show them");
     if (cli_args_flag(args, "only") && !cli_args_given(args, "words") &&
