@@ -65,7 +65,8 @@ static embla_status compare_rows(comparison *c, int64_t first, size_t count, emb
     bool same = c->table->element == c->head->element && memcmp(a, b, count * c->table_row) == 0;
     if (same) return EMBLA_OK;
     c->same = false;
-    float *numbers = (float *)(void *)(b + (c->block * c->head_row + 63) / 64 * 64);
+    size_t used = c->block * (c->table_row + c->head_row); /* rounded up: floats are aligned */
+    float *numbers = (float *)(void *)(a + (used + 63) / 64 * 64);
     for (size_t i = 0; c->decoded && i < count; i++)
         EMBLA_TRY(measure_difference(c->table->element->dtype, a + i * c->table_row,
                                      c->head->element->dtype, b + i * c->head_row, c->dim, numbers,
