@@ -102,7 +102,8 @@ def test_no_repr_prints_an_address(tmp_path):
                   embla.Tokenizer(os.path.join(DEMO, "names")).stream(),
                   embla.Index(encoder, ["a cat"]), embla.Ngram.model("qwen3.8-flash-next"), store,
                   tickets, ticket, embla.Scatter(4, 2), embla.Optim(t), embla.doctor(WORDS),
-                  model.predict("em", 2), TABLE.compare("cat", "dog"), embla.Table.of_words(["a"], [[1.0, 2.0]]).words]
+                  model.predict("em", 2), embla.Film("film.html"), TABLE.compare("cat", "dog"),
+                      embla.Table.of_words(["a"], [[1.0, 2.0]]).words]
         made = {type(thing) for thing in things}
         shown = [repr(thing) for thing in things]
         assert repr(ticket) == "<embla.Ticket, under way>"
@@ -140,7 +141,7 @@ def test_numbers_of_numpy_are_row_numbers(table):
 
 def test_messages_of_the_program_speak_of_arguments_and_not_of_options(table, tmp_path):
     (tmp_path / "exists.html").write_text("mine")
-    wrong = [("m.unknown", {}, "path: unknown file extension.*or format"), ("m", {}, "path"),
+    wrong = [("m.unknown", {}, "path: the extension of .* is none of map.s formats.*or format"), ("m", {}, "path"),
              ("exists.html", {}, "overwrite=True"), ("none/m.html", {}, "folder"),
              ("m.html", {"words": ["zzz"]}, "unknown word 'zzz'"),
              ("m.html", {"size": (800, 600)}, "size needs a picture"),
