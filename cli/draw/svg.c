@@ -82,6 +82,7 @@ static double character_width(uint32_t code)
     if (code < 128 && strchr("ijl.,;:'|!()[]{} ", (int)code)) return 0.38;
     if (code < 128 && strchr("frtI/\\-\"", (int)code)) return 0.46;
     if (code < 128 && strchr("mwMW@%", (int)code)) return 0.98;
+    if (code < 128 && strchr("<>=+~^#&", (int)code)) return 0.84;
     return code >= 'A' && code <= 'Z' ? 0.74 : 0.63;
 }
 

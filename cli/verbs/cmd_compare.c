@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/ending.h"
-#include "core/vectors.h"
+#include "core/form.h"
 #include "core/verbs.h"
 #include "draw/compared.h"
 #include "verbs/compare_job.h"
@@ -248,12 +246,6 @@ static void print_json(const cli_compare_job *j)
 
 /* ---- the verb ---- */
 
-static bool is_picture(const char *format)
-{
-    return strcmp(format, "table") != 0 && strcmp(format, "text") != 0 &&
-           strcmp(format, "json") != 0;
-}
-
 static int read_side(const cli_args *args, const char *path, const cli_tokens *tokens,
                      cli_compare_side *s)
 {
@@ -318,7 +310,7 @@ static int open_second(const cli_args *args, cli_compare_job *j)
     return CLI_DONE;
 }
 
-static int set_up(const cli_args *args, const char *format, cli_compare_job *j)
+static int set_up(const cli_args *args, cli_form form, cli_compare_job *j)
 {
     const char *path = args->operands[0], *measure = cli_args_text(args, "measure");
     j->two = cli_args_given(args, "with");
@@ -336,8 +328,9 @@ static int set_up(const cli_args *args, const char *format, cli_compare_job *j)
     if (j->count < (j->two ? 1 : 2))
         return cli_usage("compare has %zu token%s; it needs at least 2, or 1 and --with", j->count,
                          j->count == 1 ? "" : "s");
-    const bool table = strcmp(format, "table") == 0, picture = is_picture(format);
-    if (table && j->count > TABLE_TOKENS)
+    cli_sheet_kind kind;
+    const bool picture = cli_form_is_sheet(form, &kind);
+    if (form == CLI_FORM_TABLE && j->count > TABLE_TOKENS)
         return cli_usage("compare has %zu tokens, but a table has at most %d; use --format text "
                          "or --json",
                          j->count, TABLE_TOKENS);
@@ -351,33 +344,13 @@ static int set_up(const cli_args *args, const char *format, cli_compare_job *j)
     return code == CLI_DONE && j->two ? open_second(args, j) : code;
 }
 
-static const char *format_name(size_t n)
+static int print_as(const cli_args *args, cli_form form, const cli_compare_job *j)
 {
-    static const char *const formats[] = {"auto", "table", "text", "json", "svg", "png", "html"};
-    return n < sizeof formats / sizeof formats[0] ? formats[n] : NULL;
-}
-
-/* Chooses the format; *out is "table", "text", "json" or that of a picture. */
-static int read_format(const cli_args *args, const char **out)
-{
-    const char *format = cli_args_text(args, "format");
-    const char *asked = strcmp(format, "auto") != 0 ? format : NULL;
-    if (cli_args_flag(args, "json") && asked && strcmp(asked, "json") != 0)
-        return cli_usage("--json and --format %s cannot be used together", format);
-    if (cli_args_flag(args, "json")) asked = "json";
-    int code = cli_ending_choose(args, format_name, asked, out);
-    if (code == CLI_DONE && !*out) *out = isatty(STDOUT_FILENO) ? "table" : "text";
-    return code;
-}
-
-static int print_as(const cli_args *args, const char *format, const cli_compare_job *j)
-{
-    static const char *const kinds[] = {"svg", "png", "html"}; /* in the order of cli_sheet_kind */
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(format, kinds[i]) == 0) return cli_compare_sheet(args, j, (cli_sheet_kind)i);
-    if (strcmp(format, "json") == 0)
+    cli_sheet_kind kind;
+    if (cli_form_is_sheet(form, &kind)) return cli_compare_sheet(args, j, kind);
+    if (form == CLI_FORM_JSON)
         print_json(j);
-    else if (strcmp(format, "table") == 0)
+    else if (form == CLI_FORM_TABLE)
         print_table(args, j);
     else
         print_text(j);
@@ -387,15 +360,13 @@ static int print_as(const cli_args *args, const char *format, const cli_compare_
 static int run(const cli_args *args)
 {
     cli_compare_job j = {0};
-    const char *format;
+    cli_form form;
     if (args->operand_count < 2)
         return cli_usage("compare needs a TOKEN; '-' reads tokens from standard input");
-    int code = read_format(args, &format);
-    if (code == CLI_DONE) code = set_up(args, format, &j);
-    if (code == CLI_DONE)
-        code = cli_vectors_redirect(args, strcmp(format, "png") == 0 ? CLI_VECTORS_PNG
-                                                                     : CLI_VECTORS_TEXT);
-    if (code == CLI_DONE) code = print_as(args, format, &j);
+    int code = cli_form_read(args, &form);
+    if (code == CLI_DONE) code = set_up(args, form, &j);
+    if (code == CLI_DONE) code = cli_form_redirect(args, form);
+    if (code == CLI_DONE) code = print_as(args, form, &j);
     code = cli_out_done(code);
     free_side(&j.first);
     free_side(&j.second);
@@ -417,17 +388,7 @@ static const cli_option options[] = {
      .standard = "cosine",
      .choices = measure_name,
      .help = "what the table of three or more tokens shows; angles are in degrees"},
-    {.name = "format",
-     .value = "FORMAT",
-     .standard = "auto",
-     .choices = format_name,
-     .help = "output format; auto means the extension of FILE, or a table on a terminal and text "
-             "elsewhere"},
-    {.name = "output",
-     .letter = 'o',
-     .value = "FILE",
-     .help = "write to FILE, such as picture.svg, .png, .html, pairs.txt or .json"},
-    {.name = "force", .help = "replace FILE if it exists"},
+    CLI_FORM_OPTIONS("picture.svg, .png, .html, pairs.txt or .json"),
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
 

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_train.h"
 
+#include "core/form.h"
 #include "core/language_model.h"
 #include "core/line_input.h"
 #include "core/model_text.h"
@@ -19,7 +19,8 @@
 typedef struct {
     cli_language_model lm;
     cli_asked words; /* only its vocabulary, for names of tokens */
-    cli_rank_form form;
+    const char *path;
+    cli_form form;
     bool utf8, attention, has_asked;
     size_t top;
     int32_t asked;
@@ -64,12 +65,17 @@ static int read_asked(const cli_args *args, job *j)
 
 static int set_up(const cli_args *args, job *j)
 {
-    const char *path = args->operands[0];
-    int code = read_temperature(args, &j->temperature);
-    if (code == CLI_DONE) code = cli_rank_read_form(args, &j->form);
-    if (code == CLI_DONE) code = cli_language_model_open(args, path, &j->lm);
-    if (code != CLI_DONE) return code;
     int64_t top = cli_args_count(args, "top");
+    cli_sheet_kind kind;
+    j->path = args->operands[0];
+    int code = read_temperature(args, &j->temperature);
+    if (code == CLI_DONE) code = cli_form_read(args, &j->form);
+    if (code == CLI_DONE && cli_form_is_sheet(j->form, &kind) && top > CLI_PREDICTION_NEXT)
+        return cli_usage("--top is %" PRId64 ", but a picture has at most %d next tokens; use "
+                         "--format text or --json",
+                         top, (int)CLI_PREDICTION_NEXT);
+    if (code == CLI_DONE) code = cli_language_model_open(args, j->path, &j->lm);
+    if (code != CLI_DONE) return code;
     j->lm.speaker.where = "TEXT";
     j->words.vocab = j->lm.model.vocab;
     j->top = (size_t)(top < j->lm.shape.vocab ? top : j->lm.shape.vocab);
@@ -101,18 +107,24 @@ static int compute(job *j, cli_prediction *p)
     return CLI_DONE;
 }
 
-static void print(job *j, const cli_prediction *p)
+static int print(job *j, const cli_prediction *p)
 {
-    if (j->form == CLI_RANK_JSON) {
+    cli_sheet_kind kind;
+    if (cli_form_is_sheet(j->form, &kind)) {
+        if (j->answered == 0) return cli_prediction_sheet(j->path, p, kind);
+        return cli_usage("a picture shows one text; give one, or use --format text or --json");
+    }
+    if (j->form == CLI_FORM_JSON) {
         cli_prediction_json(p, &j->json);
-        return;
+        return CLI_DONE;
     }
     if (j->answered > 0) putchar('\n');
-    if (j->form == CLI_RANK_TABLE)
+    if (j->form == CLI_FORM_TABLE)
         cli_prediction_table(p, j->utf8);
     else
         cli_prediction_text(p);
     (void)fflush(stdout);
+    return CLI_DONE;
 }
 
 /* text NULL: what begins a text. */
@@ -127,7 +139,7 @@ static int predict(job *j, const char *text)
                         .temperature = j->temperature};
     int code = cli_speaker_prompt(&j->lm.speaker, text, &p.tokens, &p.count);
     if (code == CLI_DONE) code = compute(j, &p);
-    if (code == CLI_DONE) print(j, &p);
+    if (code == CLI_DONE) code = print(j, &p);
     j->answered++;
     free(p.tokens);
     free(p.each);
@@ -168,7 +180,7 @@ static int predict_texts(const cli_args *args, job *j)
 static int predict_all(const cli_args *args, job *j)
 {
     cli_json *json = &j->json;
-    if (j->form != CLI_RANK_JSON) return predict_texts(args, j);
+    if (j->form != CLI_FORM_JSON) return predict_texts(args, j);
     cli_json_open(json, NULL, '{');
     cli_json_text(json, "head", j->lm.shape.untied ? "separate" : "tied");
     cli_json_whole(json, "vocab", j->lm.shape.vocab);
@@ -185,7 +197,9 @@ static int run(const cli_args *args)
 {
     job j = {0};
     int code = set_up(args, &j);
+    if (code == CLI_DONE) code = cli_form_redirect(args, j.form);
     if (code == CLI_DONE) code = predict_all(args, &j);
+    code = cli_out_done(code);
     cli_language_model_free(&j.lm);
     return code;
 }
@@ -206,7 +220,7 @@ static const cli_option options[] = {
      .help = "divide the logits by X, which is above 0; it changes probabilities, not their order"},
     {.name = "attention",
      .help = "print the weights with which each head of the last token attends to the tokens"},
-    CLI_RANK_FORMAT,
+    CLI_FORM_OPTIONS("next.svg, .png, .html, next.txt or .json"),
     CLI_TOKENIZER_OPTION,
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
@@ -232,7 +246,10 @@ const cli_verb cli_verb_predict = {
         "one.\n\n"
         "The text format has a line for each token, with tabs between part (text, next, asked), "
         "position, token, id, rank, logit, probability and bits. The lines of --attention have "
-        "attention, position, token, id, layer, head and weight. An empty line separates texts.",
+        "attention, position, token, id, layer, head and weight. An empty line separates texts.\n\n"
+        "A picture (--output FILE.svg, .png or .html) shows one text: bars of probability for its "
+        "tokens and the next ones, and with --attention a column of weights for each head. The "
+        "middle of a text of more than 40 tokens is left out.",
     .example = "embla predict names emm --top 3",
     .options = options,
     .run = run};

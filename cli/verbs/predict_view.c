@@ -19,20 +19,26 @@ double cli_prediction_bits(const embla_prediction *prediction)
     return 0.0 - prediction->log_probability / log(2.0);
 }
 
-static bool is_lead(const cli_prediction *p, size_t position)
+bool cli_prediction_leads(const cli_prediction *p)
 {
-    return position == 0 && p->tokens[0] == p->lm->speaker.bos &&
-           (p->lm->speaker.leads || !p->text);
+    return p->tokens[0] == p->lm->speaker.bos && (p->lm->speaker.leads || !p->text);
 }
 
-/* ---- cells of tables ---- */
-
-/* Small probabilities keep their digits. */
-static void show_probability(const embla_prediction *e, char cell[CLI_CELL])
+void cli_prediction_probability(const embla_prediction *e, char cell[CLI_CELL])
 {
     double probability = exp(e->log_probability);
     (void)snprintf(cell, CLI_CELL, probability < 0.0001 ? "%.1e" : "%.4f", probability);
 }
+
+const char *cli_prediction_perplexity(double loss, char cell[CLI_CELL])
+{
+    double perplexity = exp(loss);
+    if (perplexity >= 1000 && perplexity < 1e15) return cli_commas(llround(perplexity), cell);
+    (void)snprintf(cell, CLI_CELL, perplexity < 1000 ? "%.2f" : "%.3g", perplexity);
+    return cell;
+}
+
+/* ---- cells of tables ---- */
 
 typedef struct {
     int word, id, logit, probability, bits, rank, bar; /* columns */
@@ -91,7 +97,7 @@ static void print_facts(const cli_prediction *p)
 {
     const embla_gpt_shape *s = &p->lm->shape;
     char tokens[CLI_CELL], vocab[CLI_CELL];
-    const size_t lead = is_lead(p, 0);
+    const size_t lead = cli_prediction_leads(p);
     if (p->text)
         cli_out_fact("text", "%.200s%s: %s", p->text, strlen(p->text) > 200 ? ".." : "",
                      cli_plural((int64_t)(p->count - lead), "token", tokens));
@@ -103,14 +109,6 @@ static void print_facts(const cli_prediction *p)
     if (p->temperature != 1)
         cli_out_fact("temperature", "%g: the logits below are divided by it; their order stays",
                      p->temperature);
-}
-
-static const char *show_perplexity(double loss, char cell[CLI_CELL])
-{
-    double perplexity = exp(loss);
-    if (perplexity >= 1000 && perplexity < 1e15) return cli_commas(llround(perplexity), cell);
-    (void)snprintf(cell, CLI_CELL, perplexity < 1000 ? "%.2f" : "%.3g", perplexity);
-    return cell;
 }
 
 static void print_each(const cli_prediction *p, bool utf8)
@@ -126,11 +124,11 @@ static void print_each(const cli_prediction *p, bool utf8)
         printf("%*zu", place, i);
         print_word(p, e->token, &w, utf8);
         if (e->rank > 0) {
-            show_probability(e, cell);
+            cli_prediction_probability(e, cell);
             printf("  %*.2f  %*s  %*.2f  %*" PRId64, w.logit, (double)e->logit, w.probability, cell,
                    w.bits, cli_prediction_bits(e), w.rank, e->rank);
             cli_out_bar(exp(e->log_probability), w.bar, utf8, false);
-        } else if (is_lead(p, i)) {
+        } else if (i == 0 && cli_prediction_leads(p)) {
             printf("  begins a text");
         }
         putchar('\n');
@@ -141,7 +139,7 @@ static void print_each(const cli_prediction *p, bool utf8)
     cli_out_fact("sum", "%.2f bits for %s", bits * places,
                  cli_plural((int64_t)(p->count - 1), "token", count));
     cli_out_fact("mean", "%.2f bits per token: a perplexity of %s", bits,
-                 show_perplexity(p->loss, cell));
+                 cli_prediction_perplexity(p->loss, cell));
 }
 
 /* ---- the next token ---- */
@@ -152,7 +150,7 @@ static void print_candidate(const cli_prediction *p, const embla_prediction *e, 
     char cell[CLI_CELL];
     printf("%*" PRId64, w->rank, e->rank);
     print_word(p, e->token, w, utf8);
-    show_probability(e, cell);
+    cli_prediction_probability(e, cell);
     printf("  %*.2f  %*s", w->logit, (double)e->logit, w->probability, cell);
     cli_out_bar(exp(e->log_probability), w->bar, utf8, false);
     puts(cli_speaker_ends(&p->lm->speaker, e->token) ? ends : "");
@@ -173,7 +171,7 @@ static void print_next(const cli_prediction *p, bool utf8)
     char word[CLI_WORD_TEXT], cell[CLI_CELL], vocab[CLI_CELL];
     (void)cli_token_show(p->words, p->asked->token, !utf8, CLI_WORD_COLUMNS, word);
     putchar('\n');
-    show_probability(p->asked, cell);
+    cli_prediction_probability(p->asked, cell);
     cli_out_fact("asked", "%s: rank %" PRId64 " of %s, logit %.2f, probability %s", word,
                  p->asked->rank, cli_commas(p->lm->shape.vocab, vocab), (double)p->asked->logit,
                  cell);

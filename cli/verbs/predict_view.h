@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `embla predict` has computed for one text, and its forms: table, text, JSON. */
+/* What `embla predict` has computed for one text, and its forms: table, text, JSON, picture.
+ */
 #ifndef CLI_VERBS_PREDICT_VIEW_H
 #define CLI_VERBS_PREDICT_VIEW_H
 
 #include "core/answers.h"
 #include "core/language_model.h"
+#include "draw/sheet.h"
+
+enum { CLI_PREDICTION_NEXT = 64 }; /* next tokens of a picture */
 
 typedef struct {
     const cli_language_model *lm;
@@ -23,6 +27,12 @@ typedef struct {
 
 /* -log2 of a token's probability. */
 double cli_prediction_bits(const embla_prediction *prediction);
+/* Four decimals; a small probability keeps its digits. */
+void cli_prediction_probability(const embla_prediction *prediction, char cell[CLI_CELL]);
+/* exp(loss). Returns cell. */
+const char *cli_prediction_perplexity(double loss, char cell[CLI_CELL]);
+/* Whether the first token is the one that begins a text, which was not typed. */
+bool cli_prediction_leads(const cli_prediction *p);
 
 /* For people. */
 void cli_prediction_table(const cli_prediction *p, bool utf8);
@@ -30,5 +40,8 @@ void cli_prediction_table(const cli_prediction *p, bool utf8);
 void cli_prediction_text(const cli_prediction *p);
 /* One element of an array. */
 void cli_prediction_json(const cli_prediction *p, cli_json *json);
+/* A picture, of at most CLI_PREDICTION_NEXT next tokens, to stdout. path is the model's. CLI_DONE,
+ * or CLI_FAILED after a message. */
+int cli_prediction_sheet(const char *path, const cli_prediction *p, cli_sheet_kind kind);
 
 #endif

@@ -9,7 +9,7 @@ kind() { # FILE: what is in it
     3c73766720*) echo svg ;;
     3c21444f43*) echo html ;;
     934e554d*) echo npy ;;
-    7b2272* | 7b2264* | 7b2270* | 7b2274*) echo json ;;
+    7b2272* | 7b2264* | 7b2268* | 7b2270* | 7b2274*) echo json ;;
     7b226964*) echo jsonl ;;
     *) echo "text or numbers, $(wc -l <"$1") lines" ;;
     esac
@@ -23,6 +23,9 @@ embla lookup fox.vec the -o rows.fvecs && wc -c <rows.fvecs
 for ending in svg html txt json; do
     embla compare words.vec cat dog -o compare.$ending && echo "compare .$ending: $(kind compare.$ending)"
 done
+for ending in svg html txt json; do
+    embla predict names em --top 2 -o predict.$ending && echo "predict .$ending: $(kind predict.$ending)"
+done
 for ending in txt json jsonl tsv npy sql; do
     embla encode words.vec 'a cat' -o encode.$ending && echo "encode .$ending: $(kind encode.$ending)"
 done
@@ -33,6 +36,7 @@ try lookup fox.vec the -o folder.svg/x
 try embed names e -o x.jpg
 try embed --positions sinusoidal -o x.gif
 try compare words.vec cat dog -o x.csv
+try predict names em -o x.csv
 try encode words.vec cat -o x.png
 try encode words.vec cat -o x.svg
 # with --format any name is possible, but that of another picture
@@ -49,6 +53,7 @@ try embed names e --format npy -o x.png
 try embed names e --plain -o x.svg
 try compare words.vec cat dog --format table -o x.svg
 try compare words.vec cat dog --json -o x.png
+try predict names em --format text -o x.svg
 try encode words.vec cat --format text -o x.png
 try map fox.vec --format svg -o x.png
 try map fox.vec -o x.txt
