@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "core/inputs.h"
@@ -511,48 +510,6 @@ int cli_make_ready(const cli_args *args, cli_training *t)
 
 /* ---- resuming ---- */
 
-static int64_t read_note_integer(const char *note, const char *key, int64_t standard)
-{
-    char *text = cli_training_noted(note, key), *end = NULL;
-    long long value = text ? strtoll(text, &end, 10) : 0;
-    bool good = text && end != text && *end == '\0' && value >= 0;
-    free(text);
-    return good ? (int64_t)value : standard;
-}
-
-/* NULL if the text is missing or empty. */
-static char *read_note_text(const char *note, const char *key)
-{
-    char *text = cli_training_noted(note, key);
-    if (text && *text) return text;
-    free(text);
-    return NULL;
-}
-
-static void read_note(cli_training *t, const char *note)
-{
-    char *preset = cli_training_noted(note, "preset"), *spread;
-    for (size_t n = 0; preset && embla_gpt_preset_name(n); n++)
-        if (strcmp(preset, embla_gpt_preset_name(n)) == 0) t->preset = embla_gpt_preset_name(n);
-    free(preset);
-    spread = cli_training_noted(note, "spread");
-    if (spread) t->spread = strtod(spread, NULL);
-    free(spread);
-    spread = cli_training_noted(note, "token_spread");
-    if (spread) t->token_spread = strtod(spread, NULL);
-    free(spread);
-    t->from = read_note_text(note, "from");
-    t->text = cli_training_noted(note, "text");
-    t->steps = read_note_integer(note, "steps", t->options.schedule.steps);
-    t->validate_every = read_note_integer(note, "validate_every", 1);
-    if (t->validate_every < 1) t->validate_every = 1;
-    t->save_every = read_note_integer(note, "save_every", 0);
-    t->plot = t->noted_plot = read_note_text(note, "plot");
-    t->noted_watch = read_note_text(note, "watch");
-    t->keep = read_note_integer(note, "keep", t->keep);
-    if (t->keep < 1) t->keep = 1;
-}
-
 int cli_make_saved(const cli_args *args, cli_training *t)
 {
     embla_train_saved *saved = malloc(sizeof *saved);
@@ -575,7 +532,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         if (team.micro_batches == 0) t->team.micro_batches = 1; /* it stays as it was */
         t->corpus_options = saved->corpus;
         t->first = saved->step;
-        read_note(t, saved->note);
+        cli_training_read_note(t, saved->note);
         if (!t->text)
             code = cli_failed("%s was not written by 'embla train': it does not name its text",
                               t->checkpoint);

@@ -17,6 +17,7 @@
 
 #include "core/out.h"
 #include "train/train_make.h"
+#include "train/train_options.h"
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
 #include "train/train_run.h"
@@ -41,7 +42,7 @@ static int read_settings(cli_try *x, size_t combination, cli_training *t)
                         .keep = cli_args_count(x->args, "keep"),
                         .log = {.file = -1}};
     int code = cli_try_settings(x, combination);
-    return code == CLI_DONE ? x->reader(&x->run_args, t) : code;
+    return code == CLI_DONE ? cli_options_read(&x->run_args, t) : code;
 }
 
 /* As many batches at the end as contain the validation text of the first combination, whatever the
@@ -330,11 +331,10 @@ static int run_all(cli_try *x)
     return code;
 }
 
-int cli_try_main(const cli_args *args, cli_try_reader reader)
+int cli_try_main(const cli_args *args)
 {
     cli_try *x = calloc(1, sizeof *x);
     if (!x) return cli_failed("no memory for an experiment");
-    x->reader = reader;
     x->base.log.file = -1;
     int code = cli_training_open(args, &x->base);
     if (code == CLI_DONE && cli_ranks_many(&x->base.ranks))

@@ -47,13 +47,56 @@ char *cli_training_note(const cli_training *t)
     return NULL;
 }
 
-char *cli_training_noted(const char *note, const char *key)
+/* The value of key, which the caller frees; NULL if there is none. */
+static char *find_note(const char *note, const char *key)
 {
     size_t length = strlen(key);
     for (const char *line = note; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, key, length) == 0 && line[length] == '=')
             return strndup(line + length + 1, strcspn(line + length + 1, "\n"));
     return NULL;
+}
+
+static int64_t read_note_integer(const char *note, const char *key, int64_t standard)
+{
+    char *text = find_note(note, key), *end = NULL;
+    long long value = text ? strtoll(text, &end, 10) : 0;
+    bool good = text && end != text && *end == '\0' && value >= 0;
+    free(text);
+    return good ? (int64_t)value : standard;
+}
+
+/* NULL if the text is missing or empty. */
+static char *read_note_text(const char *note, const char *key)
+{
+    char *text = find_note(note, key);
+    if (text && *text) return text;
+    free(text);
+    return NULL;
+}
+
+void cli_training_read_note(cli_training *t, const char *note)
+{
+    char *preset = find_note(note, "preset"), *spread;
+    for (size_t n = 0; preset && embla_gpt_preset_name(n); n++)
+        if (strcmp(preset, embla_gpt_preset_name(n)) == 0) t->preset = embla_gpt_preset_name(n);
+    free(preset);
+    spread = find_note(note, "spread");
+    if (spread) t->spread = strtod(spread, NULL);
+    free(spread);
+    spread = find_note(note, "token_spread");
+    if (spread) t->token_spread = strtod(spread, NULL);
+    free(spread);
+    t->from = read_note_text(note, "from");
+    t->text = find_note(note, "text");
+    t->steps = read_note_integer(note, "steps", t->options.schedule.steps);
+    t->validate_every = read_note_integer(note, "validate_every", 1);
+    if (t->validate_every < 1) t->validate_every = 1;
+    t->save_every = read_note_integer(note, "save_every", 0);
+    t->plot = t->noted_plot = read_note_text(note, "plot");
+    t->noted_watch = read_note_text(note, "watch");
+    t->keep = read_note_integer(note, "keep", t->keep);
+    if (t->keep < 1) t->keep = 1;
 }
 
 /* ---- one text for several trainings ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of `embla train`: settings, model and progress.
  *
- * cmd_train.c reads the command line; train_make.c creates model and corpus; train_run.c runs the
+ * train_options.c reads the settings; train_make.c creates model and corpus; train_run.c runs the
  * steps, validates and saves; train_view.c, train_watch.c, train_plot.c and train_film.c print and
  * draw.
  *
@@ -111,7 +111,7 @@ double cli_training_speed(const cli_training *t);
 
 /* The note of a checkpoint, for embla_train_save. NULL if it is too long or there is no memory. */
 char *cli_training_note(const cli_training *t);
-/* The value of key in a note, which the caller frees; NULL if there is none. */
-char *cli_training_noted(const char *note, const char *key);
+/* Reads such a note into the settings of t; text and preset stay NULL if the note lacks them. */
+void cli_training_read_note(cli_training *t, const char *note);
 
 #endif

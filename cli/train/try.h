@@ -45,12 +45,8 @@ typedef struct {
     int64_t reason_of_seed; /* the seed of that run */
 } cli_try_summary;
 
-/* Reads the options of one training. */
-typedef int (*cli_try_reader)(const cli_args *args, cli_training *t);
-
 typedef struct {
     const cli_args *args;
-    cli_try_reader reader;
     cli_try_axis axes[CLI_TRY_AXES];
     size_t axis_count;
     size_t combinations, seeds;
@@ -70,7 +66,7 @@ typedef struct {
 /* ---- train_try.c ---- */
 
 /* Runs `embla train --try`. Returns the exit code: CLI_FAILED if no run has been trained. */
-int cli_try_main(const cli_args *args, cli_try_reader reader);
+int cli_try_main(const cli_args *args);
 void cli_try_sum(const cli_try *x, size_t combination, cli_try_summary *out);
 
 /* ---- try_settings.c ---- */

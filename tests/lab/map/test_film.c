@@ -311,6 +311,7 @@ static void the_page_has_everything_and_asks_for_nothing(void **state)
     assert_null(strstr(page, hostile));
     assert_null(strstr(page, "<b>title"));
     assert_null(strstr(page, "embla:data-->"));
+    assert_null(strstr(page, "embla:head"));
     assert_null(strstr(page, "embla:css"));
     assert_null(strstr(page, "embla:js"));
     assert_null(strstr(page, "http:"));
