@@ -29,11 +29,14 @@ static bool names(const char *ending, const char *format)
     return strcasecmp(ending, format) == 0;
 }
 
+/* In the order of cli_sheet_kind. */
+static const char *const pictures[] = {"svg", "png", "html"};
+enum { PICTURES = sizeof pictures / sizeof pictures[0] };
+
 /* The picture that an ending promises; NULL if it promises none. */
 static const char *picture_of(const char *ending)
 {
-    static const char *const pictures[] = {"svg", "png", "html"};
-    for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
+    for (size_t i = 0; i < PICTURES; i++)
         if (names(ending, pictures[i])) return pictures[i];
     return NULL;
 }
@@ -109,6 +112,20 @@ int cli_ending_check(const char *option, const char *path, const char *format)
     own[length] = '\0';
     return cli_usage("--%s writes %s, not '.%s'; choose a name that ends in .%s", option, format,
                      ending, own);
+}
+
+int cli_ending_sheet(const char *option, const char *path, cli_sheet_kind *out)
+{
+    const char *ending = ending_of(path);
+    *out = CLI_SHEET_SVG;
+    if (!ending[0]) return CLI_DONE;
+    for (int i = 0; i < PICTURES; i++) {
+        *out = (cli_sheet_kind)i;
+        if (names(ending, pictures[i])) return CLI_DONE;
+    }
+    return cli_usage("--%s writes SVG, PNG or HTML, not '.%s'; choose a name that ends in .svg, "
+                     ".png or .html",
+                     option, ending);
 }
 
 int cli_ending_no_picture(const char *path, const char *what)

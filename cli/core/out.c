@@ -473,15 +473,15 @@ int cli_out_done(int code)
     return code;
 }
 
-/* Redirects stdout to the file while print runs. */
-static bool print_to(int file, void (*print)(const void *context), const void *context)
+/* Redirects stdout to the file while print runs, whose code is *code. */
+static bool print_to(int file, int (*print)(const void *context), const void *context, int *code)
 {
     (void)fflush(stdout);
     int out = dup(STDOUT_FILENO);
     bool good = out >= 0 && dup2(file, STDOUT_FILENO) >= 0;
     int error = errno;
     if (good) {
-        print(context);
+        *code = print(context);
         good = fflush(stdout) == 0;
         error = errno;
         if (!good) clearerr(stdout);
@@ -492,20 +492,21 @@ static bool print_to(int file, void (*print)(const void *context), const void *c
     return good;
 }
 
-int cli_out_draw(const char *path, void (*print)(const void *context), const void *context)
+int cli_out_draw(const char *path, int (*print)(const void *context), const void *context)
 {
     struct stat old;
     bool found = stat(path, &old) == 0;
     char *real = found ? realpath(path, NULL) : strdup(path), *name = NULL; /* follow links */
-    int file = real ? create_beside(real, found ? &old : NULL, &name) : -1;
-    bool good = file >= 0 && print_to(file, print, context);
+    int file = real ? create_beside(real, found ? &old : NULL, &name) : -1, code = CLI_DONE;
+    bool good = file >= 0 && print_to(file, print, context, &code) && code == CLI_DONE;
     int error = errno;
     if (file >= 0) (void)close(file);
     if (good && rename(name, real) != 0) good = false, error = errno;
     if (!good && name) (void)unlink(name);
     free(name);
     free(real);
-    return good ? CLI_DONE : cli_failed("%s: %s", path, strerror(error));
+    if (good || code != CLI_DONE) return code;
+    return cli_failed("%s: %s", path, strerror(error));
 }
 
 void cli_out_written(const cli_args *args, const char *path, bool apart)

@@ -107,8 +107,8 @@ int cli_out_to(const char *path, bool force);
  * Returns code, or CLI_FAILED after a message. */
 int cli_out_done(int code);
 /* Writes what print prints to stdout to path, replacing the file in one step. Unlike cli_out_to it
- * leaves signals alone. CLI_DONE, or CLI_FAILED after a message. */
-int cli_out_draw(const char *path, void (*print)(const void *context), const void *context);
+ * leaves signals alone. Returns CLI_DONE, the code of print, or CLI_FAILED after a message. */
+int cli_out_draw(const char *path, int (*print)(const void *context), const void *context);
 
 /* Prints "written  norms.svg: 8.06 kB", unless --json or --quiet is given. apart: after an empty
  * line. */

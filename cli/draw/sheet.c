@@ -210,6 +210,16 @@ void cli_sheet_arrow(cli_sheet *sheet, const double at[4], int color, double lin
            head[1], head[2], head[3], head[4], head[5]);
 }
 
+void cli_sheet_disc(cli_sheet *sheet, double x, double y, double radius, int color)
+{
+    if (sheet->paint) {
+        use_color(sheet, color);
+        cli_paint_disc(sheet->paint, PIXELS * x, PIXELS * y, PIXELS * radius);
+        return;
+    }
+    printf("<circle class=\"f%d\" cx=\"%.6g\" cy=\"%.6g\" r=\"%.4g\"/>\n", color, x, y, radius);
+}
+
 void cli_sheet_ring(cli_sheet *sheet, double x, double y, double radius, int color)
 {
     if (sheet->paint) {

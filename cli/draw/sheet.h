@@ -55,6 +55,7 @@ void cli_sheet_curve(cli_sheet *sheet, const double ends[4], int color, double l
 void cli_sheet_path(cli_sheet *sheet, const double *points, size_t count, int color, double line);
 /* A line with a head at its second end. */
 void cli_sheet_arrow(cli_sheet *sheet, const double ends[4], int color, double line);
+void cli_sheet_disc(cli_sheet *sheet, double x, double y, double radius, int color);
 void cli_sheet_ring(cli_sheet *sheet, double x, double y, double radius, int color);
 
 typedef enum {

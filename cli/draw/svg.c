@@ -111,15 +111,6 @@ static void format_value(double value, double step, char text[CLI_CELL])
         snprintf(text, CLI_CELL, "%.4g", value);
 }
 
-/* The same for a tick; an axis of names has names. */
-static void format_tick(const cli_svg_axis *axis, double value, double step, char text[CLI_CELL])
-{
-    if (axis->names)
-        (void)snprintf(text, CLI_CELL, "%s", axis->names[(size_t)value]);
-    else
-        format_value(value, step, text);
-}
-
 /* ---- axes ---- */
 
 double cli_svg_step(double span, int most_ticks)
@@ -150,11 +141,6 @@ static int round_log_below(double value)
 /* Changes any two numbers to a range that can be drawn. */
 static void fix_range(cli_svg_axis *axis, int ticks)
 {
-    if (axis->names) {
-        axis->least = -0.5;
-        axis->most = (double)axis->name_count - 0.5;
-        return;
-    }
     if (!isfinite(axis->least)) axis->least = 0;
     if (!isfinite(axis->most)) axis->most = axis->least;
     if (axis->log) {
@@ -207,11 +193,6 @@ double cli_svg_y(const cli_svg *svg, double value)
  * as fit. */
 static bool tick(const cli_svg_axis *axis, int ticks, int n, double *value, double *step)
 {
-    if (axis->names) {
-        *value = n;
-        *step = 1;
-        return (size_t)n < axis->name_count;
-    }
     if (!axis->log) {
         *step = cli_svg_step(axis->most - axis->least, ticks);
         *value = (ceil(axis->least / *step - 1e-9) + n) * *step;
@@ -234,7 +215,7 @@ static void draw_x(const cli_svg *svg)
     double value, step;
     for (int n = 0; tick(&svg->x, X_TICKS, n, &value, &step); n++) {
         double x = cli_svg_x(svg, value);
-        format_tick(&svg->x, value, step, text);
+        format_value(value, step, text);
         printf("<path class=\"axis\" d=\"M%.2f %.2fv5\"/>\n", x, svg->bottom);
         cli_svg_text(x, svg->bottom + 19, NULL, "middle", text);
     }
@@ -249,7 +230,7 @@ static void draw_y(const cli_svg *svg)
     double value, step;
     for (int n = 0; tick(&svg->y, Y_TICKS, n, &value, &step); n++) {
         double y = cli_svg_y(svg, value);
-        format_tick(&svg->y, value, step, text);
+        format_value(value, step, text);
         if (y < svg->bottom - 0.5)
             printf("<path class=\"grid\" d=\"M%.2f %.2fH%.2f\"/>\n", svg->left, y, svg->right);
         cli_svg_text(svg->left - 9, y + 4, NULL, "end", text);
@@ -268,7 +249,7 @@ static double y_label_width(const cli_svg *svg)
     double value, step;
     size_t most = 1;
     for (int n = 0; tick(&svg->y, Y_TICKS, n, &value, &step); n++) {
-        format_tick(&svg->y, value, step, text);
+        format_value(value, step, text);
         most = strlen(text) > most ? strlen(text) : most;
     }
     return (double)(most * CHARACTER);

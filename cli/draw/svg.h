@@ -22,9 +22,7 @@ typedef struct {
     double least, most; /* range of the values; open accepts any two numbers */
     const char *label;  /* NULL means none */
     bool log;
-    bool tight;               /* end exactly at least and most, not at round numbers */
-    const char *const *names; /* what 0, 1, .. are called, in place of numbers; NULL means none */
-    size_t name_count;        /* the range is theirs */
+    bool tight; /* end exactly at least and most, not at round numbers */
 } cli_svg_axis;
 
 typedef struct {

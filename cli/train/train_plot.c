@@ -195,35 +195,51 @@ static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
 
 /* ---- the file ---- */
 
-/* Whether the file is a chart that this file, try_plot.c or words_plot.c has drawn. */
-static bool is_plot(const char *path)
+/* Whether text begins with a form of our pictures and has one of the titles that this file,
+ * try_plot.c and words_plot.c give. */
+static bool is_title(const char *text, size_t length)
 {
+    static const char *const starts[] = {"<svg ", "<!DOCTYPE html>", "\x89PNG"};
     static const char *const titles[] = {"Loss on ", "Loss of words", "Cosines of words",
                                          "Validation losses on "};
-    char line[256] = "", title[64] = "";
-    bool ours = false;
-    FILE *from = fopen(path, "re");
-    if (!from) return false;
-    if (fgets(line, sizeof line, from) && strncmp(line, "<svg ", 5) == 0 &&
-        strstr(line, "width=\"760\" height=\"") && fgets(title, sizeof title, from))
-        for (size_t i = 0; i < sizeof titles / sizeof titles[0] && !ours; i++)
-            ours = strncmp(title, "<title>", 7) == 0 &&
-                   strncmp(title + 7, titles[i], strlen(titles[i])) == 0;
-    (void)fclose(from);
-    return ours;
+    bool form = false;
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        form = form || strncmp(text, starts[i], strlen(starts[i])) == 0;
+    for (size_t at = 1; form && at < length; at++) /* after <title>, or the name of a PNG's text */
+        for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+            if ((text[at - 1] == '>' || text[at - 1] == '\0') &&
+                strncmp(text + at, titles[i], strlen(titles[i])) == 0)
+                return true;
+    return false;
 }
 
-int cli_plot_check(const cli_args *args, const char *path)
+static bool is_plot(const char *path)
+{
+    char text[8192];
+    FILE *from = fopen(path, "re");
+    if (!from) return false;
+    size_t length = fread(text, 1, sizeof text - 1, from);
+    (void)fclose(from);
+    text[length] = '\0';
+    return is_title(text, length);
+}
+
+int cli_plot_check_file(const cli_args *args, const char *path)
 {
     struct stat file;
-    int code = cli_ending_check("plot", path, "SVG");
-    if (code == CLI_DONE) code = cli_inputs_check(args, path);
+    int code = cli_inputs_check(args, path);
     if (code != CLI_DONE) return code;
     if (!cli_out_exists(path)) return cli_out_check(path, false);
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && is_plot(path)) return CLI_DONE;
     return cli_failed("%s already exists and is not a chart of a training, so it is not replaced; "
                       "choose another name for --plot",
                       path);
+}
+
+int cli_plot_check(const cli_args *args, const char *path)
+{
+    int code = cli_ending_check("plot", path, "SVG");
+    return code == CLI_DONE ? cli_plot_check_file(args, path) : code;
 }
 
 /* What draw needs. */
@@ -234,10 +250,11 @@ typedef struct {
     const char *text;
 } picture;
 
-static void draw_picture(const void *context)
+static int draw_picture(const void *context)
 {
     const picture *p = context;
     draw(p->curve, p->svg, p->steps, p->text);
+    return CLI_DONE;
 }
 
 int cli_plot_write(const char *path, const char *log, int64_t steps, const char *text)

@@ -11,6 +11,8 @@
 
 /* Checks that path is no input and does not exist, or is a chart of a training. Returns the exit
  * code, after a message. */
+int cli_plot_check_file(const cli_args *args, const char *path);
+/* The same for a chart that is always an SVG. */
 int cli_plot_check(const cli_args *args, const char *path);
 /* Draws the log to path, replacing the file in one step. steps is the length of the x axis, text
  * the name in the title. */

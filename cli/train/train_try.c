@@ -18,7 +18,6 @@
 #include "core/out.h"
 #include "train/train_make.h"
 #include "train/train_options.h"
-#include "train/train_plot.h"
 #include "train/train_ranks.h"
 #include "train/train_run.h"
 
@@ -244,7 +243,7 @@ static int check(cli_try *x)
         code = read_settings(x, c, &x->run);
         cli_training_free(&x->run);
     }
-    if (code == CLI_DONE && x->plot) code = cli_plot_check(x->args, x->plot);
+    if (code == CLI_DONE && x->plot) code = cli_try_check_plot(x);
     for (size_t run = 0; x->folder && !x->resume && run < x->combinations * x->seeds; run++) {
         char *path = code == CLI_DONE ? cli_try_folder(x, run) : NULL;
         if (path && cli_out_exists(path))

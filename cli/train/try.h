@@ -8,6 +8,7 @@
 #ifndef CLI_TRAIN_TRY_H
 #define CLI_TRAIN_TRY_H
 
+#include "draw/sheet.h"
 #include "train/training.h"
 
 enum {
@@ -53,6 +54,7 @@ typedef struct {
     int64_t first_seed;
     const char *folder; /* NULL means that the runs are not kept */
     const char *plot;   /* NULL means none */
+    cli_sheet_kind plot_kind;
     bool resume, json, quiet;
     bool share_is_ours; /* documents have a validation part only because of --try */
     bool stopped;       /* the user has cancelled */
@@ -99,6 +101,9 @@ void cli_try_json(const cli_try *x);
 
 /* ---- try_plot.c ---- */
 
+/* Checks before long work that the picture can be drawn and written. CLI_DONE, or another code
+ * after a message. */
+int cli_try_check_plot(cli_try *x);
 /* Draws a row for each combination: its runs, and their mean. */
 int cli_try_plot(const cli_try *x);
 

@@ -50,7 +50,7 @@ static void draw_loss(const cli_words *w, const cli_svg *svg, double *x, double 
     cli_svg_points(svg, "a", x, y, w->point_count, 3);
 }
 
-static void draw(const void *context)
+static int draw(const void *context)
 {
     const cli_words *w = context;
     bool cosines = w->watch_count > 0;
@@ -67,11 +67,15 @@ static void draw(const void *context)
         for (size_t n = 0; cosines && n < CLI_WORDS_PAIRS; n++)
             svg.y.least = fmin(svg.y.least, p->cosines[n]);
     }
-    cli_svg_open(&svg);
-    if (x && y && w->point_count > 0) (cosines ? draw_cosines : draw_loss)(w, &svg, x, y);
-    cli_svg_close(&svg);
+    const bool able = x && y;
+    if (able) {
+        cli_svg_open(&svg);
+        if (w->point_count > 0) (cosines ? draw_cosines : draw_loss)(w, &svg, x, y);
+        cli_svg_close(&svg);
+    }
     free(x);
     free(y);
+    return able ? CLI_DONE : cli_failed("no memory to draw %zu points", w->point_count);
 }
 
 int cli_words_plot(const cli_words *w)

@@ -196,7 +196,7 @@ static const cli_option options[] = {
     {.name = "plot",
      .value = "FILE",
      .help = "draw the loss curve to FILE (SVG) at each report; with --try the losses of all "
-             "combinations"},
+             "combinations (.svg, .png or .html)"},
     {.name = "watch",
      .value = "TOKENS",
      .help = "show how the rows of TOKENS (e,m,a or #5) move, their nearest rows, and the rows "
