@@ -83,7 +83,7 @@ bool bind_dtype(const char *name, embla_dtype *out);
 
 /* The beginning of every object that has a handle of the library. */
 typedef struct {
-    PyObject_HEAD void *handle; /* NULL means not opened, or closed */
+    PyObject_HEAD void *handle; /* NULL means not opened, or closed. Read by users only */
     atomic_int users;           /* calls and views that use it; -1 means closed */
     PyObject *keeps;            /* what the handle points into; NULL means nothing */
 } bind_object;

@@ -387,7 +387,7 @@ bool bind_enter(void *object, bool alone)
     char name[64];
     int users = atomic_load_explicit(&o->users, memory_order_relaxed);
     for (;;) {
-        if (users < 0 || !o->handle) {
+        if (users < 0) {
             bind_error(EMBLA_ERR_ARGUMENT, "this %s is closed", type_name(object, name));
             return false;
         }
@@ -396,7 +396,10 @@ bool bind_enter(void *object, bool alone)
                        type_name(object, name));
             return false;
         }
-        if (atomic_compare_exchange_weak(&o->users, &users, alone ? ALONE : users + 1)) return true;
+        if (!atomic_compare_exchange_weak(&o->users, &users, alone ? ALONE : users + 1)) continue;
+        if (o->handle) return true;
+        bind_leave(o, alone); /* never opened */
+        users = CLOSED;
     }
 }
 

@@ -48,7 +48,10 @@ static void end_write(bind_table *self)
     atomic_fetch_sub(&self->writers, 1);
 }
 
-/* Makes the sketch, unless another thread does or rows change meanwhile. */
+/* Makes the sketch, unless another thread does or rows change meanwhile. A writer adds to
+ * `writers`, then reads `sketched`; who makes a sketch changes `sketched`, then reads `writers`:
+ * all sequentially consistent, so one of them sees the other. NEVER is final: MAKING is only
+ * replaced if it is still there. READY releases the pointer `sketch`. */
 static embla_status make_sketch(bind_table *self)
 {
     int none = BIND_SKETCH_NONE, making = BIND_SKETCH_MAKING;
@@ -56,7 +59,7 @@ static embla_status make_sketch(bind_table *self)
     if (!atomic_compare_exchange_strong(&self->sketched, &none, BIND_SKETCH_MAKING))
         return EMBLA_OK;
     if (atomic_load(&self->writers) > 0) {
-        atomic_store(&self->sketched, BIND_SKETCH_NONE);
+        (void)atomic_compare_exchange_strong(&self->sketched, &making, BIND_SKETCH_NONE);
         return EMBLA_OK;
     }
     BIND_RUN(true, status = embla_sketch_new(self->base.handle, NULL, &self->sketch));

@@ -11,6 +11,8 @@
 
 #include "base/status.h"
 
+/* The thread that sets `said` first writes the sentence, then stores the status, which releases it;
+ * whoever loads a status other than EMBLA_OK has acquired the sentence. */
 typedef struct {
     atomic_int status;
     atomic_flag said;   /* a thread has failed */

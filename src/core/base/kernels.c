@@ -3,7 +3,8 @@
  *
  * EMBLA_ISA in the environment overrides the choice. An unknown name, or one that this CPU cannot
  * run, gives scalar, which always works; embla_kernels_name() shows it. If two threads come first
- * at the same time, both choose the same set; no lock is needed.
+ * at the same time, both choose the same set; no lock is needed. The pointer is relaxed, because it
+ * publishes nothing: the sets are constants of the program.
  */
 #include "base/kernels.h"
 

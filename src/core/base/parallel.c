@@ -32,7 +32,8 @@ typedef struct {
     embla_share_fn *body; /* from here on: read often, rarely written */
     void *job;
     size_t parts, count, grain, tiles; /* grain 0: tiles is not used */
-    atomic_size_t failed;              /* the lowest range that failed; SIZE_MAX is none */
+    atomic_size_t failed;              /* the lowest range that failed; SIZE_MAX is none. Written
+                                          under `failing`; others read it to skip work only */
     embla_rounding rounding;           /* of the caller's thread */
     embla_status status;               /* of the failure, and its message, under `failing` */
     char sentence[512];

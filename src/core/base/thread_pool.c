@@ -21,9 +21,14 @@
  *   it from all helpers, by the same rule.
  * - free, take: the store of 0 releases, taking acquires: the next caller's writes to help and call
  *   come after all reads of the previous ones.
- * - call, sleep: `posted` and `asleep` are sequentially consistent. A caller adds to posted, then
- *   reads asleep; a thread adds to asleep, then compares posted. In the single order of the four,
+ * - call, look: a caller opens its place, then adds to posted, which releases the place; a thread
+ *   acquires posted, then looks at the places. Who has seen the number has seen the place.
+ * - call, sleep: `posted`, `asleep` and the end of `polling` are sequentially consistent. A caller
+ *   adds to posted, then reads polling and asleep; a thread leaves polling, adds to asleep, then
+ *   compares posted (in the kernel, which has a full barrier before). In the single order of these,
  *   one of them sees the other, so no call is missed.
+ * - relaxed: `woken_at` and the beginning of `polling` are only hints; `started` and `wanted` are
+ *   written under a mutex, and an old number costs no more than a look at that mutex.
  *
  * Threads start at the first call that can use them, sleep without work, and are never joined: at
  * exit they sleep, or work on memory that exists until the process ends. The shared library is
@@ -182,7 +187,7 @@ static void *run_thread(void *unused)
         if (helped && pays) {
             atomic_fetch_add_explicit(&polling, 1, memory_order_relaxed);
             pays = poll_word(&posted, seen);
-            atomic_fetch_sub_explicit(&polling, 1, memory_order_relaxed);
+            atomic_fetch_sub(&polling, 1);
             if (pays) continue;
         }
         int64_t since = embla_clock_ns();
@@ -212,9 +217,8 @@ static void grow(int helpers)
 void embla_pool_call(int helpers)
 {
     if (helpers > atomic_load_explicit(&wanted, memory_order_relaxed)) grow(helpers);
-    int more = helpers - atomic_load_explicit(&polling, memory_order_relaxed);
     atomic_fetch_add(&posted, 1);
-    int sleepers = atomic_load(&asleep);
+    int more = helpers - atomic_load(&polling), sleepers = atomic_load(&asleep);
     if (more > sleepers) more = sleepers;
     if (more <= 0) return;
     atomic_store_explicit(&woken_at, embla_clock_ns(), memory_order_relaxed);

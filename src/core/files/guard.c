@@ -15,6 +15,11 @@
  * - An entry is cleared before its map is unmapped. In the other order, another map could appear
  *   at the same address in between, and its fault would be taken for ours. A cleared entry
  *   covers no address and may be reused at once.
+ *
+ * Why no zeros are taken for rows: the handler sets `lost`, then maps the zeros; a reader reads
+ * rows, then `lost`, with a fence in between, because a load may pass an earlier plain load. So
+ * whoever has read the zeros sees the mark. All other atomics are sequentially consistent: they
+ * cost nothing beside opening a file or a fault.
  */
 #include "files/guard.h"
 
@@ -81,7 +86,9 @@ void embla_guard_remove(int entry)
 
 bool embla_guard_lost(int entry)
 {
-    return entry >= 0 && atomic_load(&entries[entry].lost);
+    if (entry < 0) return false;
+    atomic_thread_fence(memory_order_acquire); /* after all reads of rows */
+    return atomic_load_explicit(&entries[entry].lost, memory_order_relaxed);
 }
 
 /* Finds the entry of the map that contains this address; -1 if there is none. */

@@ -23,7 +23,8 @@ typedef struct embla_map {
     int fd;               /* -1 means the caller's bytes, see embla_map_bytes */
     int guard;            /* entry in the guard's list, see files/guard.h; -1 means none */
     struct embla_map *of; /* the map whose file this one shares (embla_map_private); else NULL */
-    atomic_size_t owners;
+    atomic_size_t owners; /* its decrements release and acquire: the last owner closes the file
+                             after all others have read it */
 } embla_map;
 
 /* Opens a regular file relative to folder; AT_FDCWD means the current folder. Messages call the

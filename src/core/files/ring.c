@@ -5,6 +5,13 @@
  * write the tail of the submission queue and the head of the completion queue with release order,
  * and read the two that the kernel writes with acquire order. There is always a place in both
  * queues, because the caller never has more than `depth` reads at once.
+ *
+ * What each pair orders:
+ * - tail of the submissions: we release the entry, the kernel acquires it. Its head comes back by
+ *   acquire, but an entry is only reused after the result of a later or the same read was popped.
+ * - tail of the completions: the kernel releases the result and the bytes that were read, we
+ *   acquire them. Head: we release it after the result was copied; the kernel then reuses the
+ * place. Our own two counters are read plainly: only threads that hold the owner's lock write them.
  */
 #include "files/ring.h"
 

@@ -9,6 +9,10 @@
  * A plain ticket is finished by the thread that waits for it; one with a flag or an eventfd by the
  * thread that took the last result from the disk. A cancelled ticket goes from READING to FREE when
  * its last read has ended.
+ *
+ * The caller's flag is the one thing that is read without the lock: the thread that finishes writes
+ * `out`, then stores the flag with release order; the caller loads it with acquire order and may
+ * then read `out` and free both. Nothing of the caller is touched after that store.
  */
 #ifndef EMBLA_STORE_TICKETS_H
 #define EMBLA_STORE_TICKETS_H

@@ -244,6 +244,10 @@ static call plan(const embla_encoder *encoder, const embla_encode_options *o)
 
 /* ---- the pool ---- */
 
+/* A slot owns the memory of a call that has ended. To put it there releases what the call wrote; to
+ * take it (an exchange, so that one thread gets it) acquires that. Looking first is relaxed: a slot
+ * that is seen too late only costs an allocation. */
+
 embla_status embla_encoder_pool_new(embla_encoder_pool **out)
 {
     void *memory = NULL;
