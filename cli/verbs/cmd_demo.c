@@ -71,11 +71,29 @@ static bool copy_file(const char *from, const char *to)
     return good;
 }
 
-/* Copies the files and folders of from into the new folder to. */
-static bool copy_folder(const char *from, const char *to, int depth)
+/* Whether both files have the same bytes. */
+static bool same_file(const char *a, const char *b)
+{
+    char ours[1 << 14], theirs[1 << 14];
+    FILE *first = fopen(a, "rb"), *second = first ? fopen(b, "rb") : NULL;
+    bool same = second != NULL;
+    for (size_t count = 1; same && count > 0;) {
+        count = fread(ours, 1, sizeof ours, first);
+        same = fread(theirs, 1, sizeof theirs, second) == count && memcmp(ours, theirs, count) == 0;
+    }
+    same = same && !ferror(first) && !ferror(second);
+    if (first) (void)fclose(first);
+    if (second) (void)fclose(second);
+    return same;
+}
+
+/* Copies the files and folders of `from` into the new folder `to`; with `there` compares them
+ * instead. On failure `at` is the file or folder. */
+static bool each_file(const char *from, const char *to, int depth, bool there, char at[PATH_MAX])
 {
     DIR *folder = opendir(from);
-    bool good = folder && mkdir(to, 0777) == 0;
+    bool good = folder && (there || mkdir(to, 0777) == 0);
+    (void)snprintf(at, PATH_MAX, "%s", to);
     for (struct dirent *entry; good && (entry = readdir(folder));) {
         char source[PATH_MAX], target[PATH_MAX];
         struct stat about;
@@ -83,10 +101,14 @@ static bool copy_folder(const char *from, const char *to, int depth)
         errno = ENAMETOOLONG;
         good = snprintf(source, sizeof source, "%s/%s", from, entry->d_name) < PATH_MAX &&
                snprintf(target, sizeof target, "%s/%s", to, entry->d_name) < PATH_MAX &&
-               stat(source, &about) == 0 &&
-               (!S_ISDIR(about.st_mode) ? copy_file(source, target)
-                : depth < 2             ? copy_folder(source, target, depth + 1)
-                                        : true);
+               stat(source, &about) == 0;
+        if (!good || (S_ISDIR(about.st_mode) && depth == 2)) continue;
+        if (S_ISDIR(about.st_mode)) {
+            good = each_file(source, target, depth + 1, there, at);
+        } else {
+            good = there ? same_file(source, target) : copy_file(source, target);
+            if (!good) memcpy(at, target, sizeof target);
+        }
     }
     int error = errno;
     if (folder) (void)closedir(folder);
@@ -94,24 +116,32 @@ static bool copy_folder(const char *from, const char *to, int depth)
     return good;
 }
 
+/* A copy that is there is used again. */
 static int copy_demo(const cli_args *args, const char *folder)
 {
     const char *to = cli_args_text(args, "output");
+    char at[PATH_MAX];
     int code = cli_out_check_folder(to);
     if (code != CLI_DONE) return code;
-    if (access(to, F_OK) == 0) return cli_failed("'%s' exists; choose another folder for -o", to);
-    if (!copy_folder(folder, to, 0))
-        return cli_failed("cannot copy the demo to '%s': %s", to, strerror(errno));
+    const bool there = access(to, F_OK) == 0;
+    if (there && !is_demo(to)) return cli_failed("'%s' exists; choose another folder for -o", to);
+    const bool good = each_file(folder, to, 0, there, at);
+    if (!good && there)
+        return cli_failed("'%s' exists, but %s is missing or has changed; remove the folder, or "
+                          "choose another one for -o",
+                          to, at);
+    if (!good) return cli_failed("cannot copy the demo to '%s': %s: %s", to, at, strerror(errno));
     if (cli_args_flag(args, "json")) {
         cli_json json = {0};
         cli_json_open(&json, NULL, '{');
         cli_json_text(&json, "folder", to);
+        cli_json_bool(&json, "unchanged", there);
         cli_json_close(&json, '}');
         putchar('\n');
         return CLI_DONE;
     }
     if (cli_args_flag(args, "quiet")) return CLI_DONE;
-    cli_out_fact("written", "%s", to);
+    cli_out_fact(there ? "unchanged" : "written", "%s", to);
     cli_out_fact("next", "cd %s", to);
     return CLI_DONE;
 }
@@ -122,6 +152,7 @@ enum { WORDS = 16, COMMANDS = 3 };
 
 typedef struct {
     const char *why;
+    const char *before; /* shown to people who type the commands again, and not run */
     /* With more than one, all write into a folder that is removed, and only the last one prints. */
     const char *commands[COMMANDS][WORDS];
 } demo_step;
@@ -129,15 +160,19 @@ typedef struct {
 static const demo_step steps[] = {
     {"A text becomes tokens. Here a token is a word, and its id is its place in a list. The id is "
      "a name, not a quantity.",
+     NULL,
      {{"embla", "tokens", "story", "the cat sat on a mat", "--format", "pieces"}}},
     {"The embedding table has a row of numbers for each token. Token i selects row i; nothing is "
      "computed.",
+     NULL,
      {{"embla", "lookup", "story", "the", "cat"}}},
     {"A second table has a row for each position. The model computes with the sum of both, so it "
      "knows where a word stands.",
+     NULL,
      {{"embla", "embed", "story", "the", "cat", "sat", "on", "a", "mat"}}},
     {"The rows start as random numbers. A step of training reads one sentence and moves the rows "
      "of its words, no others.",
+     "rm -rf old new",
      {{"embla", "train", "village.txt", "--preset", "microgpt", "--words", "300", "--steps", "0",
        "-o", "old", "-q"},
       {"embla", "train", "village.txt", "--preset", "microgpt", "--words", "300", "--steps", "1",
@@ -145,13 +180,17 @@ static const demo_step steps[] = {
       {"embla", "diff", "old", "new", "--top", "6"}}},
     {"After 4,000 steps, words that are used alike have rows alike. words.vec is the table of the "
      "model.",
+     NULL,
      {{"embla", "near", "words.vec", "cat", "--top", "5"}}},
     {"Differences have a meaning too: from man to woman is the way from king to queen.",
+     NULL,
      {{"embla", "analogy", "words.vec", "king - man + woman", "--top", "3"}}},
     {"The model around the table gives each word the probability that it is the next one.",
+     NULL,
      {{"embla", "predict", "story", "the king", "--top", "5"}}},
     {"The tables of a real model are large. A lookup copies two rows of them; the head reads a "
      "whole table for each token.",
+     NULL,
      {{"embla", "cost", "gpt2"}}},
 };
 #define STEPS (sizeof steps / sizeof steps[0])
@@ -264,6 +303,7 @@ static int run_step(size_t number, const char *folder)
     printf("\n%zu. ", number + 1);
     cli_out_wrapped(step->why, 3, 3);
     putchar('\n');
+    if (step->before) printf("   $ %s\n", step->before);
     for (size_t i = 0; i <= last_command(step); i++) {
         write_command(step->commands[i], text, sizeof text);
         printf("   $ %s\n", text);
@@ -294,21 +334,28 @@ static int walk(const char *folder)
 
 /* ---- the verb ---- */
 
+static void print_command(cli_json *json, const char *command, const char *why)
+{
+    cli_json_open(json, NULL, '{');
+    cli_json_text(json, "command", command);
+    cli_json_text(json, "about", why);
+    cli_json_close(json, '}');
+}
+
 static int print_json(const char *folder)
 {
     cli_json json = {0};
     cli_json_open(&json, NULL, '{');
     cli_json_text(&json, "folder", folder);
     cli_json_open(&json, "commands", '[');
-    for (size_t i = 0; i < STEPS; i++)
+    for (size_t i = 0; i < STEPS; i++) {
+        if (steps[i].before) print_command(&json, steps[i].before, steps[i].why);
         for (size_t c = 0; c <= last_command(&steps[i]); c++) {
             char text[128];
             write_command(steps[i].commands[c], text, sizeof text);
-            cli_json_open(&json, NULL, '{');
-            cli_json_text(&json, "command", text);
-            cli_json_text(&json, "about", steps[i].why);
-            cli_json_close(&json, '}');
+            print_command(&json, text, steps[i].why);
         }
+    }
     cli_json_close(&json, ']');
     cli_json_close(&json, '}');
     putchar('\n');
@@ -335,7 +382,7 @@ static const cli_option options[] = {
     {.name = "output",
      .letter = 'o',
      .value = "FOLDER",
-     .help = "copy the files to the new folder FOLDER"},
+     .help = "copy the files to FOLDER; a copy that is there is used again"},
     {.name = "quiz", .help = "ask questions about embeddings, and show the answers by commands"},
     {.name = "question",
      .value = "N",

@@ -21,7 +21,15 @@ cmp copy/words.vec "$SOURCE/demo/words.vec" && cmp copy/story/model.safetensors 
 embla lookup copy/five.vec --ids 2,3,0 --format text
 embla compare copy/five.vec 0 2 --measure dot --format table
 embla lookup copy/fox.vec the quick brown fox . --format text | cut -f 1,2
+# a copy is used again, unless a file of it is not what it was
+embla demo -o copy
+embla demo -o copy --json
+echo x >>copy/story/config.json
 embla demo -o copy || echo "exit $?"
+cp "$SOURCE/demo/story/config.json" copy/story
+rm copy/names/tokenizer.json
+embla demo -o copy || echo "exit $?"
+embla demo -o temporary || echo "exit $?"
 embla demo -o no/such/folder || echo "exit $?"
 EMBLA_DEMO=nowhere embla demo || echo "exit $?"
 embla demo words || echo "exit $?"

@@ -3,8 +3,8 @@
 """Does what the README says, in a fresh clone, as a person would who reads the page and types it.
    usage: first_hour.py PROJECT
 The clone is that of PROJECT, with its changes that are not committed. HOME is an empty folder. All
-commands run in one shell: first the `sh` blocks of "Quick start", then every other block in the
-order of the page. A `console` block has the output that is expected, and every command must
+commands run in one shell, twice: first the `sh` blocks of "Quick start", then every other block in
+the order of the page. A `console` block has the output that is expected, and every command must
 succeed. A `c` or `cmake` block is saved as a file, `pip install .` runs in the clone, and the
 `python` block in the folder of the demo. Packages that are installed are not installed again:
 apt-get only simulates it. Without PyPI, which has what builds the wheel, Python is left out. Exits
@@ -33,8 +33,8 @@ def clone(project, target):
         subprocess.run(["git", "apply"], cwd=target, input=changes, check=True)
 
 
-def commands_of(kind, body):
-    """(command, expected lines or None) of one block of the page."""
+def commands_of(kind, body, again):
+    """(command, expected lines or None) of one block of the page. again: it has run before."""
     if kind == "console":
         for part in re.split(r"^(?=\$ )", body, flags=re.M):
             lines = part.rstrip("\n").split("\n")
@@ -48,7 +48,8 @@ def commands_of(kind, body):
     elif kind in SAVED:
         yield "cat >%s <<'END OF BLOCK'\n%sEND OF BLOCK" % (SAVED[kind], body), None
     elif kind == "python":
-        yield "python3 -m venv ~/venv && (cd \"$CLONE\" && ~/venv/bin/pip install --quiet .)", None
+        if not again:
+            yield "python3 -m venv ~/venv && (cd \"$CLONE\" && ~/venv/bin/pip install --quiet .)", None
         yield "~/venv/bin/python - <<'END OF BLOCK'\n%sEND OF BLOCK" % body, None
 
 
@@ -110,10 +111,14 @@ def main(project):
         if not has_pypi():
             print("PyPI cannot be reached: the lines of Python are left out")
             parts = [p for p in parts if p[1] != "python"]
-        commands = [c for _, kind, body in parts for c in commands_of(kind, body)]
+        commands = []
+        for again in False, True:
+            commands.append(("cd \"$CLONE\"", None))
+            commands += [c for _, kind, body in parts for c in commands_of(kind, body, again)]
         begun, wrong = time.time(), 0
         for command, expected, code, got in run(commands, work + "/said", env):
-            if code == 0 and (expected is None or same(expected, got)):
+            differs = command.startswith("embla diff ") and code == 3  # the tables do, as the page says
+            if (code == 0 or differs) and (expected is None or same(expected, got)):
                 continue
             wrong += 1
             print("$ %s\n--- exit code %d, printed\n%s\n--- the page has\n%s\n" %
