@@ -222,6 +222,9 @@ class Train:
     steps: int
     total: int
     spread: float
+    seed: int
+    positions: int
+    bos: int | None
     def __new__(cls, text: _Path, preset: str = "gpt2-mini", *, dim: int | None = None,
                 layers: int | None = None, heads: int | None = None, batch: int | None = None,
                 length: int | None = None, steps: int = 0, rate: float | None = None,
@@ -244,6 +247,10 @@ class Train:
     def validate(self, batches: int = 0) -> float | None: ...
     def save(self, folder: _Path, *, note: str = "", keep: int = 2) -> None: ...
     def check(self) -> None: ...
+    def _generate(self, prompt: IdsLike, tokens: int = 256, *, ends: IdsLike | None = None,
+                  temperature: float = 0.8, top_k: int = 0, top_p: float = 0.0,
+                  min_p: float = 0.0, seed: int = 0, text: int = 0,
+                  threads: int = 0) -> tuple[list[int], str]: ...
 
 class Wordvec:
     def __new__(cls, text: _Path, *, method: str = "skipgram", clean: str = "plain", dim: int = 0,
@@ -259,10 +266,11 @@ class Wordvec:
 
 class Film:
     step: int
+    moments: int
     def __new__(cls, training: Train | Wordvec, *, steps: int = 0,
                 title: str | None = None) -> Film: ...
     def due(self, step: int, loss: float) -> bool: ...
-    def add(self, step: int) -> None: ...
+    def add(self, step: int, text: str | None = None) -> None: ...
     def write(self, path: _Path) -> None: ...
 
 class Subwords:

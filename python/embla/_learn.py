@@ -52,12 +52,53 @@ class Film:
         return f"Film({self.path!r})"
 
 
+class _Writer:
+    """What a model writes while it learns: the texts of the program's films."""
+
+    def __init__(self, training: _embla.Train, folder: str, threads: int) -> None:
+        self.training, self.threads = training, threads
+        self.tokenizer: Tokenizer | None = None
+        try:
+            self.tokenizer = Tokenizer(folder)
+        except Error:
+            pass  # a file of tokens has no words
+        self.ends = [] if training.bos is None else [training.bos]
+        self.first = self._first(training.bos)
+
+    def _first(self, begin: int | None) -> int:
+        """The token before a text: the one that begins a document, else a line end, else token 0."""
+        if begin is not None or self.tokenizer is None:
+            return begin or 0
+        try:
+            return [*self.tokenizer.encode("\n"), 0][0]
+        except Error:
+            return 0  # the text has no line end
+
+    def text(self) -> str:
+        """Up to four texts, one on each line, of 64 tokens together. Equal weights write equal texts."""
+        run, left = self.training, 64
+        texts: list[str] = []
+        while left > 0 and len(texts) < 4:
+            drawn, stopped = run._generate(
+                [self.first], min(left, run.positions), ends=self.ends, temperature=0.5,
+                seed=(run.seed + len(texts)) % 2**64, threads=self.threads)
+            texts.append(self.tokenizer.decode(drawn) if self.tokenizer else " ".join(map(str, drawn)))
+            left -= len(drawn) + (stopped == "end")
+            if stopped != "end":
+                break
+        return "\n".join(texts)
+
+
 class _Filming:
     """Takes the moments of a film. Without a path it does nothing."""
+
+    TEXT_EVERY = 10  # moments
 
     def __init__(self, path: Path | None) -> None:
         self.path = None if path is None else os.fspath(path)
         self.film: _embla.Film | None = None
+        self.writer: _Writer | None = None
+        self.steps = 0
         if self.path is None:
             return
         if not self.path.lower().endswith(".html"):
@@ -67,20 +108,26 @@ class _Filming:
         if not os.path.isdir(os.path.dirname(self.path) or "."):
             raise ArgumentError(f"{self.path} cannot be written: its folder does not exist")
 
-    def begin(self, training: _embla.Train | _embla.Wordvec, steps: int, at: int, text: str) -> None:
+    def begin(self, training: _embla.Train | _embla.Wordvec, steps: int, at: int, text: str,
+              writer: _Writer | None = None) -> None:
         if self.path is not None:
             self.film = _embla.Film(training, steps=steps, title=os.path.basename(text) or text)
-            self.film.add(at)
+            self.writer, self.steps = writer, steps
+            self._add(self.film, at)
+
+    def _add(self, film: _embla.Film, step: int, now: bool = False) -> None:
+        writes = now or step >= self.steps or film.moments % self.TEXT_EVERY == 0
+        film.add(step, self.writer.text() if self.writer is not None and writes else None)
 
     def step(self, step: int, loss: float) -> None:
         if self.film is not None and self.film.due(step, loss):
-            self.film.add(step)
+            self._add(self.film, step)
 
     def end(self, step: int) -> Film | None:
         if self.film is None or self.path is None:
             return None
         if self.film.step < step:
-            self.film.add(step)
+            self._add(self.film, step, now=True)
         self.film.write(self.path)
         return Film(self.path)
 
@@ -155,7 +202,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     """Trains a model on a text file and saves it to the folder out.
 
     film is the name of a new .html file: a page that shows how the rows move, those of the
-    whole table or the first 300. It is written at the end, also after Ctrl-C; the film of the
+    whole table or the first 300, and what the model writes meanwhile. It is written at the end, also after Ctrl-C; the film of the
     result shows it in a notebook.
 
     progress is called after every step with a :class:`Report`, in place of the progress
@@ -211,7 +258,7 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
                  save_every=save_every, keep=keep, spread=repr(run.spread), plot="", watch="")
     if not resume:
         run.save(folder, note=note, keep=keep)  # an error in writing shows at once
-    filming.begin(run, steps, run.steps, source)
+    filming.begin(run, steps, run.steps, source, _Writer(run, folder, threads) if film else None)
     filmed: Film | None = None
     losses: list[float] = []
     validated: float | None = None

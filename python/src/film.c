@@ -2,6 +2,8 @@
 /* Film: how the rows of a training move. The Python layer asks after each step whether a moment is
  * due, and writes the page at the end.
  */
+#include <string.h>
+
 #include "embla_lab.h"
 
 #include "table.h"
@@ -98,16 +100,20 @@ static PyObject *film_add(PyObject *self, BIND_ARGS)
 {
     int64_t step = 0;
     bind_filmed what = {0};
+    const char *text = NULL;
     embla_status status = EMBLA_OK;
     PyObject *training = ((bind_object *)self)->keeps;
-    const bind_argument arguments[] = {
-        {.name = "step", .kind = 'l', .to = &step, .required = true}};
-    if (!bind_arguments("add", values, count, names, 1, arguments, 1) || !bind_enter(self, true))
+    const bind_argument arguments[] = {{.name = "step", .kind = 'l', .to = &step, .required = true},
+                                       {.name = "text", .kind = 's', .to = &text}};
+    if (!bind_arguments("add", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
+        !bind_enter(self, true))
         return NULL;
     bool good = bind_enter(training, true);
     if (good) {
         status = read_training(training, &what);
-        if (status == EMBLA_OK) status = embla_film_add(handle_of(self), what.table, step, NULL, 0);
+        if (status == EMBLA_OK)
+            status =
+                embla_film_add(handle_of(self), what.table, step, text, text ? strlen(text) : 0);
         bind_leave(training, true);
     }
     bind_leave(self, true);
@@ -142,14 +148,25 @@ static PyObject *film_step(PyObject *self, void *unused)
     return status == EMBLA_OK ? PyLong_FromLongLong(info.step) : bind_fail(status);
 }
 
+static PyObject *film_moments(PyObject *self, void *unused)
+{
+    embla_film_info info = {0};
+    (void)unused;
+    embla_status status = embla_film_describe(handle_of(self), &info);
+    return status == EMBLA_OK ? PyLong_FromSize_t(info.moments) : bind_fail(status);
+}
+
 static PyMethodDef methods[] = {
     BIND_METHOD("due", film_due,
                 "due(step, loss)\n--\n\nNotes the loss of a step; whether a moment is due."),
-    BIND_METHOD("add", film_add, "add(step)\n--\n\nAdds the rows as they are now."),
+    BIND_METHOD("add", film_add,
+                "add(step, text=None)\n--\n\n"
+                "Adds the rows as they are now, and what the model writes."),
     BIND_METHOD("write", film_write, "write(path)\n--\n\nWrites the page to a new file."),
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef getters[] = {
     {"step", film_step, NULL, "The step of the last moment; -1 means none.", NULL},
+    {"moments", film_moments, NULL, "The number of moments.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_doc, "A film of a training; use film= of embla.train."},
                               {Py_tp_new, film_new},

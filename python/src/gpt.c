@@ -158,12 +158,12 @@ static PyObject *generate(generation *g, const bind_ids *prompt, int64_t text)
     return list ? Py_BuildValue("Ns", list, g->stopped) : NULL;
 }
 
-static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
+PyObject *bind_generate(PyObject *self, const embla_gpt *gpt, BIND_ARGS)
 {
     PyObject *prompt = NULL, *ends = NULL, *result = NULL;
     int64_t text = 0;
     bind_ids ids, stops = {.count = 0};
-    generation g = {.most = 256, .sample = {.temperature = 0.8}, .ends = &stops};
+    generation g = {.gpt = gpt, .most = 256, .sample = {.temperature = 0.8}, .ends = &stops};
     const bind_argument arguments[] = {
         {.name = "prompt", .kind = 'O', .to = &prompt, .required = true},
         {.name = "tokens", .kind = 'z', .to = &g.most},
@@ -179,7 +179,6 @@ static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
     if (!bind_arguments("_generate", values, count, names, 2, arguments, BIND_COUNT(arguments)) ||
         !bind_enter(self, false))
         return NULL;
-    g.gpt = handle_of(self);
     bool good = !ends || ends == Py_None || bind_ids_read(ends, "ends", &stops);
     if (good && bind_ids_read(prompt, "prompt", &ids)) {
         result = generate(&g, &ids, text);
@@ -188,6 +187,11 @@ static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
     bind_ids_free(&stops);
     bind_leave(self, false);
     return result;
+}
+
+static PyObject *gpt_generate(PyObject *self, BIND_ARGS)
+{
+    return bind_generate(self, handle_of(self), values, count, names);
 }
 
 /* ---- predicting ---- */

@@ -5,6 +5,7 @@
 
 #include "bind.h"
 #include "embla_lab.h"
+#include "embla_train.h"
 
 typedef struct {
     bind_object base;   /* handle: embla_table */
@@ -46,6 +47,9 @@ PyObject *bind_table_borrow(PyTypeObject *type, const embla_table *table, PyObje
 
 /* "mean", "sum", "max" and "last": the name of a kind, or NULL after the last. */
 const char *bind_pool_name(int n);
+
+/* The method _generate of an object that has a model, which is entered: a model or a training. */
+PyObject *bind_generate(PyObject *self, const embla_gpt *gpt, BIND_ARGS);
 
 /* What a film needs of a training that was entered (film.c). */
 typedef struct {

@@ -364,6 +364,34 @@ static PyObject *train_spread(PyObject *self, void *unused)
     return PyFloat_FromDouble(((training *)(void *)self)->spread);
 }
 
+static PyObject *train_seed(PyObject *self, void *unused)
+{
+    (void)unused;
+    embla_train_options o;
+    embla_status status = embla_train_describe(((bind_object *)self)->handle, &o);
+    return status == EMBLA_OK ? PyLong_FromUnsignedLongLong(o.seed) : bind_fail(status);
+}
+
+static PyObject *train_positions(PyObject *self, void *unused)
+{
+    (void)unused;
+    embla_gpt_shape shape;
+    embla_status status = embla_gpt_describe(((training *)(void *)self)->gpt, &shape);
+    return status == EMBLA_OK ? PyLong_FromSize_t(shape.positions) : bind_fail(status);
+}
+
+static PyObject *train_bos(PyObject *self, void *unused)
+{
+    (void)unused;
+    int32_t bos = embla_corpus_bos(((training *)(void *)self)->corpus);
+    return bos >= 0 ? PyLong_FromLong(bos) : Py_NewRef(Py_None);
+}
+
+static PyObject *train_generate(PyObject *self, BIND_ARGS)
+{
+    return bind_generate(self, ((training *)(void *)self)->gpt, values, count, names);
+}
+
 embla_status bind_train_filmed(PyObject *training_object, bind_filmed *out)
 {
     const training *t = (const training *)(const void *)training_object;
@@ -409,6 +437,10 @@ static PyMethodDef methods[] = {
     BIND_METHOD("save", train_save,
                 "save(folder, *, note='', keep=2)\n--\n\n"
                 "Saves the model, and a checkpoint to continue from."),
+    BIND_METHOD("_generate", train_generate,
+                "_generate(prompt, tokens=256, *, ends=None, temperature=0.8, top_k=0, top_p=0.0,\n"
+                "          min_p=0.0, seed=0, text=0, threads=0)\n--\n\n"
+                "Tokens drawn after a prompt with the present weights, and why drawing stopped."),
     {"check", train_check, METH_NOARGS,
      "check()\n--\n\nRaises RangeError if the training has diverged."},
     {NULL, NULL, 0, NULL}};
@@ -416,6 +448,9 @@ static PyGetSetDef getters[] = {
     {"steps", train_steps, NULL, "The number of steps made.", NULL},
     {"total", train_total, NULL, "The number of steps of the whole training.", NULL},
     {"spread", train_spread, NULL, "The spread of the initial weights.", NULL},
+    {"seed", train_seed, NULL, "The seed of the training.", NULL},
+    {"positions", train_positions, NULL, "The positions of the model.", NULL},
+    {"bos", train_bos, NULL, "The token that begins a document; None if there is none.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_doc, "A training of a model on a text; use embla.train."},
                               {Py_tp_new, train_new},

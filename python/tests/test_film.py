@@ -6,6 +6,7 @@ import json
 import os
 import re
 
+import numpy as np
 import pytest
 
 import embla
@@ -29,6 +30,10 @@ def test_a_training_has_a_film(tmp_path):
     film = film_of(path)
     assert [moment[0] for moment in film["moments"]] == list(range(61))
     assert film["rows"] == 27 and film["words"][:2] == ["a", "b"] and film["title"] == "names.txt"
+    assert [text[0] for text in film["texts"]] == list(range(0, 61, 10))
+    for _, text in film["texts"]:
+        assert 1 <= text.count("\n") + 1 <= 4 and re.fullmatch("[a-z\n]+", text)
+    assert len({text for _, text in film["texts"]}) > 3
     assert film["guess"] == pytest.approx(3.2958, abs=1e-3)
     assert run.film is not None and repr(run.film) == f"Film({os.fspath(path)!r})"
     assert run.film._repr_html_().startswith("<iframe sandbox=") and "</script>" not in run.film._repr_html_()
@@ -43,6 +48,36 @@ def test_a_film_of_what_was_seen(tmp_path):
     again = tmp_path / "again.html"
     embla.train(out=tmp_path / "m", resume=True, steps=30, film=again, progress=False)
     assert [film_of(again)["moments"][i][0] for i in (0, -1)] == [21, 30]
+
+
+def test_texts_and_rows_have_their_words(tmp_path):
+    path = tmp_path / "village.html"
+    embla.train(VILLAGE, tmp_path / "m", preset="microgpt", unit="words", words=300, steps=15,
+                film=path, progress=False)
+    film = film_of(path)
+    assert {"cat", "king"} <= set(film["words"]) and len(film["words"]) == film["rows"] == 300
+    assert set(film["texts"][-1][1].split()) <= set(film["words"])
+
+
+@pytest.mark.parametrize("letters", ["abcdef", "abc\n"])
+def test_a_text_without_documents_has_texts(tmp_path, letters):
+    source = tmp_path / "text.txt"
+    source.write_text(letters * 200)
+    path = tmp_path / "stream.html"
+    embla.train(source, tmp_path / "m", dim=16, heads=2, layers=1, length=8, batch=2, steps=2, film=path,
+                progress=False)
+    texts = film_of(path)["texts"]
+    assert [text[0] for text in texts] == [0, 2] and set("".join(text for _, text in texts)) <= set(letters)
+
+
+def test_a_film_of_numbers_has_numbers(tmp_path):
+    tokens = tmp_path / "tokens.npy"
+    np.save(tokens, np.random.default_rng(1).integers(0, 30, 3000).astype(np.uint16))
+    path = tmp_path / "numbers.html"
+    embla.train(tokens, tmp_path / "m", preset="microgpt", unit="tokens", steps=3, film=path,
+                progress=False)
+    film = film_of(path)
+    assert all(re.fullmatch("[0-9 ]+", text) for _, text in film["texts"]) and film["texts"]
 
 
 def test_words_have_a_film(tmp_path):
