@@ -21,8 +21,6 @@
 #include "train/train_ranks.h"
 #include "train/train_run.h"
 
-enum { TRIAL_STEPS = 64 };
-
 static const double share = 0.1;        /* of documents for validation, if none is given */
 static const double trial_time = 0.05;  /* seconds of a trial.. */
 static const double trial_share = 0.05; /* ..which makes at most this share of the steps */
@@ -109,13 +107,30 @@ static void keep_result(cli_try *x, size_t run, int code, const char *message)
     if (!r->reason) r->done = false; /* without memory it is as if it had not been tried */
 }
 
+/* The seconds that all runs that are left will take, if they differ from what was expected as those
+ * before them did: beside other programs steps take longer. */
+static double seconds_left(const cli_try *x)
+{
+    return x->left * (x->foreseen > 0 ? x->spent / x->foreseen : 1);
+}
+
+static void note_time(cli_try *x, size_t run, double seconds)
+{
+    const double expected = x->expected[run / x->seeds];
+    x->spent += seconds;
+    x->foreseen += expected;
+    x->left -= expected;
+}
+
 static void train_run(cli_try *x, size_t run)
 {
-    char name[CLI_TRY_NAME], label[CLI_TRY_NAME + 64], message[640];
+    char name[CLI_TRY_NAME], label[CLI_TRY_NAME + 128], message[640], left[CLI_CELL];
+    const double begun = cli_progress_now();
     char *folder = x->folder ? cli_try_folder(x, run) : NULL;
     bool finished = false;
-    (void)snprintf(label, sizeof label, "run %zu of %zu: %.80s, seed %lld", run + 1,
-                   x->combinations * x->seeds, cli_try_name(x, run / x->seeds, ", ", name),
+    (void)snprintf(label, sizeof label, "run %zu of %zu, %s to go: %.80s, seed %lld", run + 1,
+                   x->combinations * x->seeds, cli_try_time(seconds_left(x), left),
+                   cli_try_name(x, run / x->seeds, ", ", name),
                    (long long)(x->first_seed + (int64_t)(run % x->seeds)));
     cli_complain_hold();
     int code = !x->folder || folder ? make_run(x, run, folder) : cli_failed("no memory for a path");
@@ -125,6 +140,7 @@ static void train_run(cli_try *x, size_t run)
         x->run.progress = x->progress;
         code = cli_training_do(&x->run);
         x->progress = x->run.progress;
+        note_time(x, run, cli_progress_now() - begun);
     }
     cli_complain_take(message, sizeof message);
     cli_progress_wipe(&x->progress);
@@ -136,27 +152,18 @@ static void train_run(cli_try *x, size_t run)
 
 /* ---- the time that it will take ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Seconds of a step: the median of a few, because other programs may delay some. */
+/* Seconds of a step: the mean of a few after the first, so that other programs count. */
 static double time_steps(const cli_training *t)
 {
-    double times[TRIAL_STEPS], begun = cli_progress_now(), last = begun, now;
-    size_t count = 0, most = (size_t)fmin(TRIAL_STEPS, trial_share * (double)t->steps + 1);
-    bool warm = false; /* after the first step */
-    while (count < most && (count == 0 || last - begun < trial_time) && !cli_progress_caught()) {
+    const int64_t most = (int64_t)(trial_share * (double)t->steps) + 1;
+    double begun = cli_progress_now(), first = begun, last = begun;
+    int64_t count = 0;
+    while (count <= most && (count < 2 || last - begun < trial_time) && !cli_progress_caught()) {
         if (embla_train_step(t->train, NULL) != EMBLA_OK) break;
-        now = cli_progress_now();
-        if (warm) times[count++] = now - last;
-        warm = true;
-        last = now;
+        last = cli_progress_now();
+        if (count++ == 0) first = last;
     }
-    qsort(times, count, sizeof *times, ascending);
-    return count > 0 ? times[count / 2] : 0;
+    return count > 1 ? (last - first) / (double)(count - 1) : last - begun;
 }
 
 /* Whether an earlier command has made all steps of a run. */
@@ -180,11 +187,11 @@ static bool is_trained(const cli_try *x, size_t run)
 }
 
 /* Makes a few steps of each combination. Combinations that fail are left out. */
-static double estimate(cli_try *x, size_t *left)
+static void estimate(cli_try *x, size_t *left)
 {
     char message[640];
-    double seconds = 0;
     *left = 0;
+    x->left = 0;
     x->progress.unit = "combinations";
     for (size_t c = 0; c < x->combinations; c++) {
         size_t runs = 0;
@@ -194,13 +201,13 @@ static double estimate(cli_try *x, size_t *left)
         int code = make_run(x, c * x->seeds, NULL);
         for (size_t s = 0; s < x->seeds; s++) runs += !is_trained(x, c * x->seeds + s);
         if (code == CLI_DONE && runs > 0)
-            seconds += validating * (double)runs * (double)x->run.steps * time_steps(&x->run);
+            x->expected[c] = validating * (double)x->run.steps * time_steps(&x->run);
+        x->left += (double)runs * x->expected[c];
         *left += runs;
         cli_complain_take(message, sizeof message);
         cli_training_free(&x->run);
     }
     cli_progress_wipe(&x->progress);
-    return seconds;
 }
 
 /* ---- figures ---- */
@@ -315,10 +322,13 @@ static int run_all(cli_try *x)
     char sentence[512];
     size_t runs = x->combinations * x->seeds, left = runs;
     x->results = calloc(runs, sizeof *x->results);
-    if (!x->results) return cli_failed("no memory for %zu results", runs);
+    x->expected = calloc(x->combinations, sizeof *x->expected);
+    if (!x->results || !x->expected) return cli_failed("no memory for %zu results", runs);
     cli_progress_begin(&x->progress, x->quiet || x->json);
-    double seconds = x->quiet || x->json ? 0 : estimate(x, &left);
-    if (!x->json && !x->quiet) cli_try_show_facts(x, left, seconds);
+    if (!x->json && !x->quiet) {
+        estimate(x, &left);
+        cli_try_show_facts(x, left);
+    }
     if (!x->json) cli_try_show_heading(x);
     train_all(x);
     int code = conclude(x);
@@ -348,6 +358,7 @@ int cli_try_main(const cli_args *args)
     for (size_t i = 0; x->results && i < x->combinations * x->seeds; i++)
         free(x->results[i].reason);
     free(x->results);
+    free(x->expected);
     cli_training_free(&x->base);
     cli_ranks_close(&ranks);
     cli_try_free(x);

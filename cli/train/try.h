@@ -8,6 +8,7 @@
 #ifndef CLI_TRAIN_TRY_H
 #define CLI_TRAIN_TRY_H
 
+#include "core/out.h"
 #include "draw/sheet.h"
 #include "train/training.h"
 
@@ -61,6 +62,9 @@ typedef struct {
     cli_training base;  /* has the text, and the settings of the first combination */
     cli_training run;   /* the present one */
     cli_args run_args;
+    double *expected;        /* seconds of a run of each combination; 0 means unknown */
+    double left;             /* the expected seconds of the runs that are left */
+    double foreseen, spent;  /* expected and true seconds of the runs that this command has made */
     cli_try_result *results; /* seeds of the first combination, then of the next, .. */
     cli_progress progress;
 } cli_try;
@@ -90,9 +94,11 @@ char *cli_try_folder(const cli_try *x, size_t run);
 
 /* ---- try_view.c ---- */
 
-/* Prints the text, the number of runs, of which `left` are to be trained, and the estimated
+/* "about 40 s". Returns text. */
+const char *cli_try_time(double seconds, char text[CLI_CELL]);
+/* Prints the text, the number of runs, of which `left` are to be trained, and the expected
  * seconds. */
-void cli_try_show_facts(const cli_try *x, size_t left, double seconds);
+void cli_try_show_facts(const cli_try *x, size_t left);
 void cli_try_show_heading(const cli_try *x);
 /* Prints the row of a combination; nothing if none of its runs is done. */
 void cli_try_show_row(const cli_try *x, size_t combination);

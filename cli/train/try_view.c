@@ -17,7 +17,7 @@ enum { LOSS = 10, PARAMETERS = 12, SECONDS = 9 }; /* columns */
 
 /* ---- the beginning ---- */
 
-static const char *time_text(double seconds, char text[CLI_CELL])
+const char *cli_try_time(double seconds, char text[CLI_CELL])
 {
     if (seconds < 1)
         (void)snprintf(text, CLI_CELL, "less than a second");
@@ -39,7 +39,7 @@ static int axis_width(const cli_try_axis *axis)
     return (int)width;
 }
 
-void cli_try_show_facts(const cli_try *x, size_t left, double seconds)
+void cli_try_show_facts(const cli_try *x, size_t left)
 {
     char runs[CLI_CELL], combinations[CLI_CELL], seeds[CLI_CELL * 3] = "", number[CLI_CELL];
     char finished[CLI_CELL * 3] = "";
@@ -58,7 +58,7 @@ void cli_try_show_facts(const cli_try *x, size_t left, double seconds)
                  cli_commas((int64_t)all, runs),
                  cli_plural((int64_t)x->combinations, "combination", combinations), seeds,
                  finished);
-    cli_out_fact("time", "%s, by a few steps of each combination", time_text(seconds, number));
+    cli_out_fact("time", "%s, by a few steps of each combination", cli_try_time(x->left, number));
     putchar('\n');
 }
 
