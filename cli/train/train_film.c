@@ -10,7 +10,7 @@
 
 #include "train/train_sample.h"
 
-enum { TEXT_EVERY = 10, SEEN = 100000 }; /* moments between texts; tokens that are counted */
+enum { TEXT_EVERY = 15, SEEN = 100000 }; /* moments between texts; tokens that are counted */
 
 /* ---- the rows ---- */
 
@@ -107,7 +107,7 @@ static bool text_due(const cli_training *t, size_t moments, bool now)
 
 int cli_train_film_step(cli_training *t, bool now)
 {
-    const cli_sample_how how = {.temperature = 0.5, .tokens = 64, .texts = 4};
+    const cli_sample_how how = {.temperature = 0.5, .tokens = 48, .texts = 3};
     int64_t step = embla_train_steps(t->train);
     embla_film_info info;
     char *text = NULL;

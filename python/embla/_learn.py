@@ -75,10 +75,10 @@ class _Writer:
             return 0  # the text has no line end
 
     def text(self) -> str:
-        """Up to four texts, one on each line, of 64 tokens together. Equal weights write equal texts."""
-        run, left = self.training, 64
+        """Up to three texts, one on each line, of 48 tokens together. Equal weights write equal texts."""
+        run, left = self.training, 48
         texts: list[str] = []
-        while left > 0 and len(texts) < 4:
+        while left > 0 and len(texts) < 3:
             drawn, stopped = run._generate(
                 [self.first], min(left, run.positions), ends=self.ends, temperature=0.5,
                 seed=(run.seed + len(texts)) % 2**64, threads=self.threads)
@@ -92,7 +92,7 @@ class _Writer:
 class _Filming:
     """Takes the moments of a film. Without a path it does nothing."""
 
-    TEXT_EVERY = 10  # moments
+    TEXT_EVERY = 15  # moments
 
     def __init__(self, path: Path | None) -> None:
         self.path = None if path is None else os.fspath(path)

@@ -30,10 +30,10 @@ def test_a_training_has_a_film(tmp_path):
     film = film_of(path)
     assert [moment[0] for moment in film["moments"]] == list(range(61))
     assert film["rows"] == 27 and film["words"][:2] == ["a", "b"] and film["title"] == "names.txt"
-    assert [text[0] for text in film["texts"]] == list(range(0, 61, 10))
+    assert [text[0] for text in film["texts"]] == list(range(0, 61, 15))
     for _, text in film["texts"]:
-        assert 1 <= text.count("\n") + 1 <= 4 and re.fullmatch("[a-z\n]+", text)
-    assert len({text for _, text in film["texts"]}) > 3
+        assert 1 <= text.count("\n") + 1 <= 3 and re.fullmatch("[a-z\n]+", text)
+    assert len({text for _, text in film["texts"]}) > 2
     assert film["guess"] == pytest.approx(3.2958, abs=1e-3)
     assert run.film is not None and repr(run.film) == f"Film({os.fspath(path)!r})"
     assert run.film._repr_html_().startswith("<iframe sandbox=") and "</script>" not in run.film._repr_html_()

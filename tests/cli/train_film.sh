@@ -16,7 +16,7 @@ grep -o '"words":\["a","b",' film.json
 grep -o '"moments":\[\[0,' film.json
 grep -o '\[1000,' film.json
 grep -oE '"texts":\[\[0,' film.json
-grep -oE '\],\[[0-9]+,"[^"]' film.json | wc -l | awk '{ print ($1 > 8 && $1 < 20) ? "texts" : $0 }'
+grep -oE '\],\[[0-9]+,"[^"]' film.json | wc -l | awk '{ print ($1 > 5 && $1 < 15) ? "texts" : $0 }'
 
 echo "-- the watched rows, on axes of pairs"
 embla train names.txt --preset microgpt --steps 30 -o w --film w.html --watch e,m --film-axes 'a:e,b:#3' --quiet >/dev/null

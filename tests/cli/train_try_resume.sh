@@ -20,10 +20,11 @@ try "${experiment[@]}" --steps 20 -o runs | mask
 try "${experiment[@]}" --steps 20 --resume nowhere
 echo "-- Ctrl-C: the table of what is trained"
 for output in "" "-o kept"; do
+    rm -f out # of the round before
     set -m # so that the child does not ignore INT
     embla train names.txt --preset microgpt --try steps=5,1000000000 $output >out 2>err &
     set +m
-    while kill -0 $! 2>/dev/null && ! grep -q '^5  ' out; do sleep 0.01; done
+    while kill -0 $! 2>/dev/null && ! grep -qs '^5  ' out; do sleep 0.01; done
     kill -INT $!
     wait $!
     echo "exit $?"

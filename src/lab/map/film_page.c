@@ -35,6 +35,7 @@ typedef struct {
     near_pair *found; /* count x near: a is the row itself */
     uint8_t *bytes;   /* the same, as the page has them */
     near_pair pairs[PAIRS]; /* the nearest of all in the last moment */
+    float *cosines;         /* moments x PAIRS: of these pairs */
 } film_page;
 
 /* The file that is written, and the base64 that is on the way to it. */
@@ -93,7 +94,7 @@ static void find_near(film_page *p, bool pairs)
 {
     size_t count = p->film->count, near = p->near;
     clear(p->found, count * near);
-    clear(p->pairs, PAIRS);
+    if (pairs) clear(p->pairs, PAIRS);
     for (size_t a = 0; a < count; a++)
         for (size_t b = a + 1; b < count && p->known[a]; b++) {
             if (!p->known[b]) continue;
@@ -115,6 +116,8 @@ static embla_status prepare(film_page *p)
     EMBLA_TRY(embla_arena_many(&p->arena, count * p->film->dim, sizeof *p->units,
                                "the rows of a moment", &p->units));
     EMBLA_TRY(embla_arena_many(&p->arena, count * (p->near + 1), 4, "nearest rows", &p->bytes));
+    EMBLA_TRY(embla_arena_many(&p->arena, p->film->taken * PAIRS, sizeof *p->cosines, "cosines",
+                               &p->cosines));
     return embla_arena_many(&p->arena, count * (p->near + 1), sizeof *p->found, "nearest rows",
                             &p->found);
 }
@@ -154,13 +157,26 @@ static void end_part(film_output *out)
     embla_json_write(&plain, "</script>\n");
 }
 
+static size_t count_pairs(const film_page *p)
+{
+    size_t pairs = 0;
+    while (pairs < PAIRS && p->pairs[pairs].cosine >= -1.5f) pairs++;
+    return pairs;
+}
+
+/* Reads each moment once, for the nearest rows and the cosines of the pairs. */
 static void write_near(film_page *p, film_output *out)
 {
     begin_part(out, "data-near");
+    read_units(p, p->film->taken - 1);
+    find_near(p, true);
+    const size_t pairs = count_pairs(p);
     for (size_t m = 0; m < p->film->taken; m++) {
-        if (!near_known(p, m)) continue;
         read_units(p, m);
-        find_near(p, m + 1 == p->film->taken);
+        for (size_t n = 0; n < pairs; n++)
+            p->cosines[m * PAIRS + n] = cosine_of(p, p->pairs[n].a, p->pairs[n].b);
+        if (!near_known(p, m)) continue;
+        find_near(p, false);
         for (size_t i = 0; i < p->film->count * p->near; i++) {
             const near_pair *pair = &p->found[i];
             uint8_t *bytes = p->bytes + 4 * i;
@@ -273,10 +289,9 @@ static void json_moments(const film_page *p, const embla_json_sink *to)
 }
 
 /* The pairs that are nearest at the end, with their cosines at all moments. */
-static void json_pairs(film_page *p, const embla_json_sink *to)
+static void json_pairs(const film_page *p, const embla_json_sink *to)
 {
-    size_t pairs = 0;
-    while (pairs < PAIRS && p->pairs[pairs].cosine >= -1.5f) pairs++;
+    const size_t pairs = count_pairs(p);
     json_name(to, "pairs");
     embla_json_write(to, "[");
     for (size_t n = 0; n < pairs; n++) {
@@ -289,10 +304,9 @@ static void json_pairs(film_page *p, const embla_json_sink *to)
     embla_json_write(to, "]");
     json_name(to, "cosines");
     for (size_t m = 0; m < p->film->taken; m++) {
-        read_units(p, m);
         embla_json_write(to, m > 0 ? ",[" : "[[");
         for (size_t n = 0; n < pairs; n++) {
-            double cosine = (double)cosine_of(p, p->pairs[n].a, p->pairs[n].b);
+            double cosine = (double)p->cosines[m * PAIRS + n];
             if (n > 0) embla_json_write(to, ",");
             json_number(to, round(1000 * cosine) / 1000);
         }
@@ -301,7 +315,7 @@ static void json_pairs(film_page *p, const embla_json_sink *to)
     embla_json_write(to, "]");
 }
 
-static void write_json(film_page *p, film_output *out)
+static void write_json(const film_page *p, film_output *out)
 {
     const embla_film *f = p->film;
     const embla_json_sink to = {.write = write_base64, .to = out};
