@@ -6,9 +6,10 @@
               [--write docs/performance.md]
 
 The peers are the Python modules that a Python has: torch, numpy, faiss, gensim, model2vec,
-tokenizers, safetensors, gguf; and the program fasttext. Those that are missing are named and left out. Debian's
-modules belong to /usr/bin/python3, newer ones to a venv: give --python several times. Each Python
-is started once, and runs ours and its peers in the same process.
+tokenizers, safetensors, gguf; and the program fasttext. Those that no Python has are named and left
+out. Debian's modules belong to /usr/bin/python3, newer ones to a venv: give --python several times.
+Without it this Python is asked, and that of EMBLA_TOKENIZERS_PYTHON if it is set. Each Python is
+started once, and runs ours and its peers in the same process.
 
 A line for each job and peer: ours, theirs, and how many times ours is faster (medians). For jobs
 that `embla bench` has, the last column is our speed relative to the limit that it measures. A star
@@ -67,7 +68,7 @@ def work(options):
     try:
         from peers import learn, ours, rows, text
     except ImportError as error:
-        print(json.dumps({"missing": "numpy", "why": str(error)}))
+        print(json.dumps({"missing": sys.executable, "why": str(error)}))
         return
     run = ours.Run(options)
     run.has("numpy")
@@ -82,18 +83,25 @@ class Report:
 
     def __init__(self, options):
         self.options, self.load = options, os.getloadavg()[0]
-        self.version, self.peers, self.results = "", [], []
+        self.version, self.peers, self.results = "", {}, []
+        self.missing = {}  # why a Python has no such module
 
     def take(self, entry):
         if "embla" in entry:
             self.version = entry["embla"]
         elif "peer" in entry:
-            self.peers.append(entry["peer"])
+            self.peers.setdefault(entry["module"], []).append(entry["peer"])
         elif "missing" in entry:
-            print("%s is left out: %s" % (entry["missing"], entry["why"]), file=sys.stderr)
+            self.missing[entry["missing"]] = entry["why"]
         else:
             self.results.append(entry)
             self.print(entry)
+
+    def tell_missing(self):
+        """Names the modules that no Python has."""
+        for module, why in self.missing.items():
+            if module not in self.peers:
+                print("%s is left out: %s" % (module, why), file=sys.stderr)
 
     def print(self, entry):
         ratio = entry["ours"] / entry["theirs"]
@@ -145,6 +153,11 @@ def run_worker(report, python, first, folder):
         sys.exit("beside.py: %s ended with %d" % (python, worker.returncode))
 
 
+def standard_pythons():
+    other = os.environ.get("EMBLA_TOKENIZERS_PYTHON")
+    return [sys.executable] + [other] * bool(other and os.access(other, os.X_OK))
+
+
 # ---- the page ----
 
 INTRODUCTION = """\
@@ -193,7 +206,7 @@ NOTES = """
 
 def machine(report):
     """What the figures belong to."""
-    peers = set(report.peers)
+    peers = set(sum(report.peers.values(), []))
     if any(result["by"].startswith("fastText") for result in report.results):
         peers.add("fastText")
     priority = "normal"
@@ -230,7 +243,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--python", action="append", metavar="PATH",
                         help="a Python whose modules are peers; may be given several times "
-                             "(default: the one that runs this script)")
+                             "(default: the one that runs this script, and "
+                             "$EMBLA_TOKENIZERS_PYTHON)")
     parser.add_argument("--embla", default="build/release/embla", metavar="PROGRAM",
                         help="default: build/release/embla")
     parser.add_argument("--library", metavar="FILE",
@@ -264,8 +278,9 @@ def main():
         return 0
     report = Report(options)
     with tempfile.TemporaryDirectory(prefix="embla-beside-") as folder:
-        for number, python in enumerate(options.python or [sys.executable]):
+        for number, python in enumerate(options.python or standard_pythons()):
             run_worker(report, python, number == 0, folder)
+    report.tell_missing()
     if not report.peers:
         print("there is no peer to compare with")
         return 77

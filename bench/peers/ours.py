@@ -142,7 +142,7 @@ class Run:
         if name not in self.modules:
             try:
                 self.modules[name] = importlib.import_module(name)
-                self.say(peer=self.peer(name))
+                self.say(peer=self.peer(name), module=name)
                 if name == "torch":
                     self.modules[name].set_num_threads(self.threads)
                     self.modules[name].manual_seed(1)

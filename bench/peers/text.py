@@ -13,10 +13,11 @@ from peers.ours import agree, at, c_bool, c_int, c_ptr, c_size, normal, structur
 
 TokenizeOptions = structure(("add_special", c_bool), ("plain", c_bool), ("offsets", c_bool),
                             ("truncate", c_bool), ("pad", c_bool), ("strict", c_bool),
-                            ("threads", c_int), ("max_tokens", c_size))
+                            ("threads", c_int), ("max_tokens", c_size), ("progress", c_ptr),
+                            ("context", c_ptr))
 EncodeOptions = structure(("dim", c_size), ("normalize", c_int), ("max_tokens", c_size),
                           ("truncate", c_bool), ("plain", c_bool), ("strict", c_bool),
-                          ("threads", c_int))
+                          ("threads", c_int), ("progress", c_ptr), ("context", c_ptr))
 
 Texts = structure(("texts", c_ptr), ("lengths", c_ptr), ("count", c_size))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What info, doctor, lookup and convert print for programs parses, whatever the words are.
 . "$SOURCE/tests/cli/models.sh"
-if command -v /usr/bin/python3 >/dev/null; then
-    check() { /usr/bin/python3 -m json.tool >/dev/null; }
+if command -v python3 >/dev/null; then
+    check() { python3 -m json.tool >/dev/null; }
 elif command -v jq >/dev/null; then
     check() { jq . >/dev/null; }
 else

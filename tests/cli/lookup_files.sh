@@ -25,7 +25,7 @@ words 10 >m/vocab.txt
 embla lookup m w6 w2 -o mapped.svg && texts mapped.svg
 # the page: a title, the picture without a second one, no script, no address but the name of SVG
 embla lookup fox.vec the fox -o fox.html
-/usr/bin/python3 - <<'PY'
+python3 - <<'PY'
 import html.parser, re
 page = open("fox.html", encoding="utf-8").read()
 found = []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # For cases that look into pictures.
-[[ -x /usr/bin/python3 ]] || { echo "skipped: there is no /usr/bin/python3"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
 
 # texts FILE.svg..: every text of a picture, which must be XML with a title and a description
 texts() {
-    /usr/bin/python3 - "$@" <<'PY'
+    python3 - "$@" <<'PY'
 import sys, xml.dom.minidom as x
 for name in sys.argv[1:]:
     page = x.parse(name).documentElement

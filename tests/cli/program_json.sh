@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every object parses.
-if command -v /usr/bin/python3 >/dev/null; then
-    check() { /usr/bin/python3 -m json.tool >/dev/null; }
+if command -v python3 >/dev/null; then
+    check() { python3 -m json.tool >/dev/null; }
 elif command -v jq >/dev/null; then
     check() { jq . >/dev/null; }
 else

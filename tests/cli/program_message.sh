@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A message is written at once: those of two processes on one pipe do not mix.
-[[ -x /usr/bin/python3 ]] || { echo "skipped: there is no /usr/bin/python3"; exit 77; }
-/usr/bin/python3 - <<'PYTHON'
+command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
+python3 - <<'PYTHON'
 import socket, subprocess
 
 ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # a datagram for each write

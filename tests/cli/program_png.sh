@@ -7,7 +7,7 @@ fox
 cp -r "$SOURCE/demo/names" .
 embla lookup fox.vec the -o try.png 2>&1 | grep -q 'write .svg or .html' && { echo "skipped: without Cairo and Pango"; exit 77; }
 same() { # NAME: NAME.svg and NAME.png are the same picture
-    /usr/bin/python3 - $1 <<'PY'
+    python3 - $1 <<'PY'
 import sys, xml.dom.minidom as x, zlib
 name = sys.argv[1]
 page = x.parse(name + ".svg").documentElement

@@ -83,7 +83,7 @@ for n in 1 2; do
     ip netns exec "$tag-$n" ethtool -K eth tx off gso off tso off gro off >/dev/null 2>&1 || skip "ethtool is not installed"
 done
 slow_link() { # MILLISECONDS LOSS: one way
-    ip netns exec "$tag-x" /usr/bin/python3 "$(dirname "$0")/slow_link.py" port1 port2 "$1" "$2" 2>"$folder/link" &
+    ip netns exec "$tag-x" python3 "$(dirname "$0")/slow_link.py" port1 port2 "$1" "$2" 2>"$folder/link" &
     link=$!
 }
 slow_link 25 0.01
