@@ -354,7 +354,9 @@ EMBLA_API const embla_health_duplicate *embla_health_duplicates(const embla_heal
 
 typedef struct {
     int threads;
-    bool centred;         /* subtract the mean row first */
+    bool centred;   /* subtract the mean row first */
+    bool no_engine; /* compute by plain loops: slower, but the same bits on every CPU. Always so
+                       where no engine is installed */
     uint64_t reserved[4]; /* must be 0 */
 } embla_spectrum_options;
 
@@ -372,7 +374,7 @@ typedef struct {
  * *report. They are computed from
  * the products of columns: values below about 1/3000 of the largest (apart from the mean row's own
  * part) are lost in rounding, and reported as 0. dim is at most 32,768. The bits are the same for
- * any number of threads, but depend on the engine and the instruction set. */
+ * any number of threads; with an engine they depend on it and on the instruction set. */
 EMBLA_API EMBLA_CHECKED embla_status embla_spectrum(const embla_table *table,
                                                     const embla_spectrum_options *options,
                                                     double *singular,
@@ -392,12 +394,13 @@ typedef struct {
     const int64_t *basis;
     size_t basis_count;
     int threads;
+    bool no_engine;       /* as in embla_spectrum_options */
     uint64_t reserved[4]; /* must be 0 */
 } embla_plane_options;
 
 /* Projects the rows on their two main directions (PCA), and writes x and y of each row to xy (rows
  * x 2). Shares of the variance are those of the basis. The sign of an axis is chosen so that its
- * largest component is positive. The bits depend on the engine, as in embla_spectrum. report may be
+ * largest component is positive. Bits are as in embla_spectrum. report may be
  * NULL. After EMBLA_ERR_IO the contents of xy are undefined. */
 EMBLA_API EMBLA_CHECKED embla_status embla_plane(const embla_table *table,
                                                  const embla_plane_options *options, float *xy,

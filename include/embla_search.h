@@ -50,8 +50,7 @@ typedef struct {
 
 /* Fits an encoder, which has no fit yet, to the lines of a text file, and writes the result to
  * path, for embla_encoder_options.fit. The file has a checksum of the model: it is refused for any
- * other. report may be NULL. EMBLA_ERR_SHAPE if no line has a vector. EMBLA_ERR_UNSUPPORTED if
- * there is no LAPACKE library. */
+ * other. report may be NULL. EMBLA_ERR_SHAPE if no line has a vector. */
 EMBLA_API EMBLA_CHECKED embla_status embla_fit(const embla_encoder *encoder, const char *corpus,
                                                const char *path, const embla_fit_options *options,
                                                embla_fit_report *report);

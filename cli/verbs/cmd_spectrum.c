@@ -21,6 +21,17 @@ typedef struct {
     bool centred, utf8;
 } job;
 
+static const char *engine_name(size_t n)
+{
+    static const char *const names[] = {"auto", "none"};
+    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+}
+
+static bool no_engine(const cli_args *args)
+{
+    return strcmp(cli_args_text(args, "engine"), "none") == 0;
+}
+
 static int set_up(job *j)
 {
     const cli_args *args = j->args;
@@ -29,7 +40,8 @@ static int set_up(job *j)
     size_t dim = embla_table_dim(j->asked.table);
     int64_t top = cli_args_count(args, "top");
     embla_spectrum_options options = {.threads = (int)cli_args_count(args, "threads"),
-                                      .centred = cli_args_flag(args, "centred")};
+                                      .centred = cli_args_flag(args, "centred"),
+                                      .no_engine = no_engine(args)};
     j->centred = options.centred;
     j->utf8 = cli_utf8_wanted();
     j->s = malloc(dim * sizeof *j->s);
@@ -38,7 +50,7 @@ static int set_up(job *j)
         return cli_failed("%s", embla_error());
     bool all = cli_args_flag(args, "json") && !cli_args_given(args, "top");
     j->top = all || (uint64_t)top > dim ? dim : (size_t)top;
-    const char *warning = embla_engine_warning();
+    const char *warning = options.no_engine ? NULL : embla_engine_warning();
     if (warning && !cli_args_flag(args, "quiet")) cli_complain("note: %s", warning);
     return CLI_DONE;
 }
@@ -173,7 +185,7 @@ static void print_json(const job *j)
     cli_json_open(&json, "singular_values", '[');
     for (size_t i = 0; i < j->top; i++) cli_json_real(&json, NULL, j->s[i]);
     cli_json_close(&json, ']');
-    cli_json_text(&json, "engine", embla_engine_name());
+    cli_json_text(&json, "engine", no_engine(j->args) ? "none" : embla_engine_name());
     cli_json_close(&json, '}');
     putchar('\n');
 }
@@ -265,6 +277,13 @@ static const cli_option options[] = {
      .standard = "10",
      .count = true,
      .help = "number of singular values to print; --json prints all unless this is given"},
+    {.name = "engine",
+     .value = "NAME",
+     .standard = "auto",
+     .choices = engine_name,
+     .help =
+         "library for matrix products and eigenvalues; none means plain loops, whose bits do not "
+         "depend on the CPU"},
     {.name = "svg", .value = "FILE", .help = "write a chart of the singular values to FILE"},
     {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,

@@ -2,8 +2,6 @@
 # Tables that people trained, where they are.
 [[ -d ${EMBLA_DATA-} ]] || { echo "skipped: EMBLA_DATA names no folder"; exit 77; }
 cd "$EMBLA_DATA" || exit 1
-embla spectrum stories260k/stories260K.bin --quiet >/dev/null 2>&1 ||
-    { echo "skipped: no engine"; exit 77; }
 export LC_ALL=C.UTF-8
 try spectrum stories260k/stories260K.bin --top 5
 try spectrum stories260k/stories260K.bin --centred --top 5

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface to the libraries of matrix products and eigenvalues: loads them once, checks the
- * arguments, and widens bf16 to f32 if the CPU cannot multiply it.
+ * arguments, widens bf16 to f32 if the CPU cannot multiply it, and computes eigenvalues by plain
+ * loops (eigen.c) if there is no LAPACK.
  *
  * A product runs on the calling thread unless `spread` is set. Callers divide their work into tiles
  * of fixed size, so results do not depend on the number of threads.
@@ -15,6 +16,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "embla_lab.h"
+#include "engine/eigen.h"
 #include "engine/library.h"
 
 #if defined(EMBLA_ENGINE_ONEDNN)
@@ -53,12 +55,7 @@ static void load_products(void)
 
 static void load_lapack(void)
 {
-    if (lapack)
-        lapack->load(&lapack_state);
-    else
-        (void)snprintf(lapack_state.error, sizeof lapack_state.error,
-                       "this build has no engine for eigenvalues; install LAPACKE (Debian: "
-                       "liblapacke-dev), then build again");
+    lapack->load(&lapack_state);
     atomic_store(&lapack_loaded, true);
 }
 
@@ -290,10 +287,11 @@ embla_status embla_engine_eigen(double *matrix, size_t n, size_t vectors, double
                           "%zu eigenvectors of a %zu x %zu matrix; the largest matrix is %d x %d, "
                           "and it has as many eigenvectors as rows",
                           vectors, n, n, EIGEN_SIDE, EIGEN_SIDE);
+    if (n == 0) return EMBLA_OK;
+    if (!lapack) return embla_eigen_plain(matrix, n, vectors, values, out, 0);
     if (!atomic_load(&lapack_loaded)) EMBLA_TRY(embla_library_reserve(EIGEN_LOAD, "LAPACK"));
     (void)pthread_once(&lapack_once, load_lapack);
-    if (*lapack_state.error) return embla_fail(EMBLA_ERR_UNSUPPORTED, "%s", lapack_state.error);
-    if (n == 0) return EMBLA_OK;
+    if (*lapack_state.error) return embla_eigen_plain(matrix, n, vectors, values, out, 0);
     EMBLA_TRY(embla_library_reserve(EIGEN_CALL, "LAPACK"));
     return lapack->eigen(matrix, n, vectors, values, out);
 }

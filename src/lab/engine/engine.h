@@ -4,8 +4,9 @@
  * library. A library is loaded at its first use, so a program that only reads rows neither
  * waits for it nor needs it installed (decision 010). Part of libembla_lab, not of libembla.
  *
- * If a library is missing, every call that needs it returns EMBLA_ERR_UNSUPPORTED and names the
- * package to install. embla_lab.h declares the engine's name and its warning.
+ * If the library of products is missing, every product returns EMBLA_ERR_UNSUPPORTED and names the
+ * package to install. Without LAPACKE, eigenvalues are computed by eigen.c (decision 034).
+ * embla_lab.h declares the engine's name and its warning.
  */
 #ifndef EMBLA_ENGINE_ENGINE_H
 #define EMBLA_ENGINE_ENGINE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two passes. The first finds the finite rows, their mean and their largest magnitude. The second
  * subtracts the mean and sums products: in float by the engine within a block of rows, in double
- * from block to block. The contribution of the mean, known in double, is added at the end if it is
- * wanted. It is often the largest by far, and rounding errors of its size would hide everything
- * else.
+ * from block to block; without an engine all in double. The contribution of the mean, known in
+ * double, is added at the end if it is wanted. It is often the largest by far, and rounding errors
+ * of its size would hide everything else.
  *
  * The matrix is cut into tiles, and rows into lanes where there are few tiles. One thread at a time
  * works on a tile of a lane and adds its blocks in order. Both cuts are independent of the number
@@ -147,6 +147,7 @@ typedef struct {
     embla_decode_fn *decode;
     embla_gram *gram;
     size_t dim, width, sides, tiles, lanes; /* width is the columns of a tile, at most TILE */
+    bool plain;                             /* without an engine */
     float scale;                            /* 2^-exponent */
     float *minus;                           /* dim: the scaled and rounded mean, negated */
     double *lane_memory;                    /* (lanes - 1) matrices, for all lanes but the first */
@@ -205,6 +206,19 @@ static size_t columns(const second_pass *pass, size_t n)
     return pass->dim - first < TILE ? pass->dim - first : TILE;
 }
 
+/* Adds the products of the columns of a (count x m) and b (count x n) by plain loops: row by row of
+ * the sums, which stays in the L1 cache. On the diagonal, where a is b, the upper triangle only. */
+static void add_plain(const second_pass *pass, const embla_product *product, double *sums)
+{
+    for (size_t i = 0; i < product->m; i++) {
+        size_t first = product->a == product->b ? i : 0;
+        for (size_t row = 0; row < product->k; row++)
+            pass->kernels->accumulate(product->b + row * product->n + first,
+                                      (double)product->a[row * product->m + i], product->n - first,
+                                      sums + i * pass->dim + first);
+    }
+}
+
 static embla_status add_block(const second_pass *pass, place at, int64_t from, size_t count,
                               float *space)
 {
@@ -222,8 +236,12 @@ static embla_status add_block(const second_pass *pass, place at, int64_t from, s
                              .form = EMBLA_PRODUCT_AT_B};
     read_panel(pass, from, count, at.row * TILE, m, a);
     if (b != a) read_panel(pass, from, count, at.column * TILE, n, b);
-    EMBLA_TRY(embla_engine_product(&product));
     double *sums = matrix_of(pass, at.lane) + at.row * TILE * pass->dim + at.column * TILE;
+    if (pass->plain) {
+        add_plain(pass, &product, sums);
+        return EMBLA_OK;
+    }
+    EMBLA_TRY(embla_engine_product(&product));
     for (size_t i = 0; i < m; i++)
         pass->kernels->accumulate(out + i * n, 1.0, n, sums + i * pass->dim);
     return EMBLA_OK;
@@ -304,7 +322,7 @@ static void add_mean(const second_pass *pass, bool centred)
     }
 }
 
-static embla_status second(const embla_row_source *source, bool centred, int threads,
+static embla_status second(const embla_row_source *source, const embla_gram_options *options,
                            embla_gram *gram, size_t lanes)
 {
     second_pass pass = {.source = source,
@@ -314,12 +332,13 @@ static embla_status second(const embla_row_source *source, bool centred, int thr
                         .width = gram->dim < TILE ? gram->dim : TILE,
                         .sides = (gram->dim + TILE - 1) / TILE,
                         .lanes = lanes,
+                        .plain = options->plain || !embla_engine_has_products(),
                         .scale = ldexpf(1.0f, -gram->exponent)};
     pass.decode = embla_dtype_decoder(source->row->format.dtype, pass.kernels->isa);
     pass.tiles = pass.sides * (pass.sides + 1) / 2;
     pass.share = (2 * BLOCK + pass.width) * pass.width;
     size_t work = (size_t)source->rows * gram->dim * sizeof(float), tasks = pass.tiles * lanes;
-    threads = embla_threads_for(threads, work);
+    int threads = embla_threads_for(options->threads, work);
     if ((size_t)threads > tasks) threads = (int)tasks;
     size_t lane_bytes = (lanes - 1) * gram->dim * gram->dim * sizeof(double);
     size_t space_bytes = (size_t)threads * pass.share * sizeof(float);
@@ -334,7 +353,7 @@ static embla_status second(const embla_row_source *source, bool centred, int thr
     embla_status status = second_rows(&pass, threads);
     if (status == EMBLA_OK) {
         gram->noise = noise_of(gram);
-        add_mean(&pass, centred);
+        add_mean(&pass, options->centred);
     }
     embla_mem_free(memory, bytes);
     return status;
@@ -352,7 +371,8 @@ static size_t lanes_for(const embla_row_source *source, size_t dim)
     return lanes > 0 ? lanes : 1;
 }
 
-static embla_status gram_of(const embla_table *table, bool centred, int threads, embla_gram *gram)
+static embla_status gram_of(const embla_table *table, const embla_gram_options *options,
+                            embla_gram *gram)
 {
     const embla_row_source *source = embla_table_source(table);
     void *matrix, *mean, *bad;
@@ -361,27 +381,27 @@ static embla_status gram_of(const embla_table *table, bool centred, int threads,
     EMBLA_TRY(embla_mem_new(gram->bad_bytes, "rows that are not finite", &bad));
     gram->bad = bad;
     EMBLA_TRY(embla_table_check_file(table));
-    EMBLA_TRY(first(source, threads, gram));
+    EMBLA_TRY(first(source, options->threads, gram));
     EMBLA_TRY(embla_mem_new(gram->matrix_bytes, "a matrix of dim x dim", &matrix));
     gram->matrix = matrix;
-    EMBLA_TRY(second(source, centred, threads, gram, lanes_for(source, gram->dim)));
+    EMBLA_TRY(second(source, options, gram, lanes_for(source, gram->dim)));
     return embla_table_check_file(table);
 }
 
-embla_status embla_gram_of(const embla_table *table, bool centred, int threads, embla_gram *out)
+embla_status embla_gram_of(const embla_table *table, const embla_gram_options *options,
+                           embla_gram *out)
 {
     const size_t dim = embla_table_dim(table);
-    EMBLA_TRY(embla_threads_check(threads));
+    EMBLA_TRY(embla_threads_check(options->threads));
     if (dim > DIM_MOST)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "dim is %zu; principal directions are computed for "
                           "dim at most %d",
                           dim, DIM_MOST);
-    EMBLA_TRY(embla_engine_product(&(embla_product){0})); /* is there an engine? */
     embla_gram gram = {
         .dim = dim, .mean_bytes = dim * sizeof(double), .matrix_bytes = dim * dim * sizeof(double)};
     gram.bad_bytes = ((size_t)embla_table_rows(table) + 63) / 64 * sizeof(uint64_t);
-    embla_status status = gram_of(table, centred, threads, &gram);
+    embla_status status = gram_of(table, options, &gram);
     if (status != EMBLA_OK)
         embla_gram_free(&gram);
     else

@@ -22,9 +22,16 @@ typedef struct {
     size_t mean_bytes, bad_bytes;
 } embla_gram;
 
-/* Reads the table twice. The bits are the same for any number of threads. */
-EMBLA_CHECKED embla_status embla_gram_of(const embla_table *table, bool centred, int threads,
-                                         embla_gram *out);
+typedef struct {
+    bool centred;
+    bool plain; /* without an engine; so it is, too, if there is none */
+    int threads;
+} embla_gram_options;
+
+/* Reads the table twice. The bits are the same for any number of threads, and without an engine on
+ * every CPU. */
+EMBLA_CHECKED embla_status embla_gram_of(const embla_table *table,
+                                         const embla_gram_options *options, embla_gram *out);
 void embla_gram_free(embla_gram *gram);
 
 static inline bool embla_gram_left_out(const embla_gram *gram, int64_t row)

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/threads.h"
 #include "embla_lab.h"
+#include "engine/eigen.h"
 #include "engine/engine.h"
 #include "engine/gram.h"
 #include "map/axis.h"
@@ -90,12 +91,13 @@ static double share_of(const double *values, size_t dim, size_t axis)
 }
 
 /* space has dim eigenvalues, then the eigenvectors, the largest last. */
-static embla_status plane_of(const embla_table *table, bool whole, int threads, embla_gram *gram,
-                             double *space, float *xy, embla_plane_report *report)
+static embla_status plane_of(const embla_table *table, bool whole, const embla_gram_options *how,
+                             embla_gram *gram, double *space, float *xy, embla_plane_report *report)
 {
     size_t dim = gram->dim, vectors = dim < 2 ? dim : 2;
     double *values = space, *axes = space + dim;
-    EMBLA_TRY(embla_engine_eigen(gram->matrix, dim, vectors, values, axes));
+    EMBLA_TRY(how->plain ? embla_eigen_plain(gram->matrix, dim, vectors, values, axes, 0)
+                         : embla_engine_eigen(gram->matrix, dim, vectors, values, axes));
     projection on = {.source = embla_table_source(table), .gram = gram, .whole = whole, .xy = xy};
     on.decode = embla_dtype_decoder(embla_table_dtype(table), embla_kernels_get()->isa);
     for (size_t a = 0; a < vectors; a++) {
@@ -104,7 +106,7 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
         /* a variance that is only rounding error has no direction */
         if (values[dim - 1 - a] > gram->noise) on.axis[a] = axis;
     }
-    EMBLA_TRY(project_all(&on, threads));
+    EMBLA_TRY(project_all(&on, how->threads));
     EMBLA_TRY(embla_table_check_file(table));
     *report = (embla_plane_report){.rows = on.source->rows};
     for (int64_t row = 0; row < on.source->rows; row++) report->nonfinite += isnan(xy[2 * row]);
@@ -113,16 +115,16 @@ static embla_status plane_of(const embla_table *table, bool whole, int threads, 
     return EMBLA_OK;
 }
 
-static embla_status compute(const embla_table *table, const embla_table *basis, int threads,
-                            float *xy, embla_plane_report *report)
+static embla_status compute(const embla_table *table, const embla_table *basis,
+                            const embla_gram_options *how, float *xy, embla_plane_report *report)
 {
     embla_gram gram;
     void *space;
     size_t bytes = 3 * embla_table_dim(table) * sizeof(double);
-    EMBLA_TRY(embla_gram_of(basis, true, threads, &gram));
+    EMBLA_TRY(embla_gram_of(basis, how, &gram));
     embla_status status = embla_mem_new(bytes, "the principal directions", &space);
     if (status == EMBLA_OK) {
-        status = plane_of(table, basis == table, threads, &gram, space, xy, report);
+        status = plane_of(table, basis == table, how, &gram, space, xy, report);
         embla_mem_free(space, bytes);
     }
     embla_gram_free(&gram);
@@ -155,13 +157,15 @@ embla_status embla_plane(const embla_table *table, const embla_plane_options *op
                          embla_plane_report *report)
 {
     EMBLA_TRY(embla_options_check(options));
-    int threads = options ? options->threads : 0;
+    const embla_gram_options how = {.centred = true,
+                                    .plain = options && options->no_engine,
+                                    .threads = options ? options->threads : 0};
     embla_plane_report found = {0};
     embla_table *basis = NULL;
     EMBLA_NEED(table);
     EMBLA_NEED(xy);
     if (options && options->basis) EMBLA_TRY(copy_basis(table, options, &basis));
-    embla_status status = compute(table, basis ? basis : table, threads, xy, &found);
+    embla_status status = compute(table, basis ? basis : table, &how, xy, &found);
     embla_table_free(basis);
     if (status == EMBLA_OK && report) *report = found;
     return status;

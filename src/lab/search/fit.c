@@ -149,7 +149,7 @@ static embla_status make_components(job *j)
     if (j->options.components <= 0 || dim < 2) return EMBLA_OK;
     if (wanted > dim - 1) wanted = dim - 1; /* something must be left */
     embla_table_shrink(j->table, j->report.used);
-    EMBLA_TRY(embla_gram_of(j->table, false, j->options.threads, &gram));
+    EMBLA_TRY(embla_gram_of(j->table, &(embla_gram_options){.threads = j->options.threads}, &gram));
     embla_status status = EMBLA_OK;
     if (gram.nonfinite > 0)
         status = embla_fail(EMBLA_ERR_FORMAT,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "embla_lab.h"
+#include "engine/eigen.h"
 #include "engine/engine.h"
 #include "engine/gram.h"
 
@@ -60,8 +61,12 @@ static embla_status values_of(const embla_table *table, const embla_spectrum_opt
                               double *values, embla_spectrum_report *report)
 {
     embla_gram gram;
-    EMBLA_TRY(embla_gram_of(table, options->centred, options->threads, &gram));
-    embla_status status = embla_engine_eigen(gram.matrix, gram.dim, 0, values, NULL);
+    const embla_gram_options how = {
+        .centred = options->centred, .plain = options->no_engine, .threads = options->threads};
+    EMBLA_TRY(embla_gram_of(table, &how, &gram));
+    embla_status status = options->no_engine
+                              ? embla_eigen_plain(gram.matrix, gram.dim, 0, values, NULL, 0)
+                              : embla_engine_eigen(gram.matrix, gram.dim, 0, values, NULL);
     if (status == EMBLA_OK) {
         *report = (embla_spectrum_report){
             .rows = gram.rows, .nonfinite = gram.nonfinite, .count = gram.dim};

@@ -133,7 +133,6 @@ static void neighbours_stay_neighbours(void **state)
     static float xy[2 * ROWS], plane[2 * ROWS];
     embla_layout_report report;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = blobs_table(ROWS, DIM, BLOBS, 0.3f);
     embla_graph *graph = graph_of(table, 30, 2);
     assert_ok(embla_layout(table, graph, &(embla_layout_options){.threads = 2}, xy, &report));
@@ -167,7 +166,6 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     static float one[2 * ROWS], more[2 * ROWS];
     static const int counts[] = {2, 7};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = blobs_table(ROWS, DIM, 50, 0.5f);
     for (size_t c = 0; c <= COUNT_OF(counts); c++) {
         int threads = c == 0 ? 1 : counts[c - 1];
@@ -187,7 +185,6 @@ static void every_instruction_set_gives_the_same_bits(void **state)
     enum { ROWS = 400, DIM = 3 };
     static float one[2 * ROWS], other[2 * ROWS], plane[2 * ROWS], first[2 * ROWS];
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_zeros(EMBLA_F32, ROWS, DIM);
     float *rows = embla_table_data(table);
     for (size_t i = 0; i < (size_t)ROWS * DIM; i++) rows[i] = (float)(i * i % 17) - 8.0f;
@@ -235,7 +232,6 @@ static void few_rows_have_a_layout(void **state)
 {
     float rows[] = {1, 2, 3, -4, 5, 1, 0.5f, 9}, xy[8];
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (int64_t count = 1; count <= 4; count++) {
         lay_out(count, 2, rows, xy);
         if (count == 1) assert_true(xy[0] == 0 && xy[1] == 0);
@@ -247,7 +243,6 @@ static void rows_that_are_not_finite_are_no_points(void **state)
 {
     float rows[40], none[] = {NAN, 1, INFINITY, 0}, xy[40];
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     check_fill(1, COUNT_OF(rows), rows);
     rows[0] = NAN;
     rows[21] = -INFINITY;
@@ -260,7 +255,6 @@ static void equal_rows_and_rows_of_zeros_have_a_layout(void **state)
     enum { ROWS = 300, DIM = 4 };
     static float rows[ROWS * DIM], xy[2 * ROWS];
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     lay_out(ROWS, DIM, rows, xy); /* all zeros */
     for (size_t i = 0; i < COUNT_OF(rows); i++) rows[i] = (float)(i % DIM);
     lay_out(ROWS, DIM, rows, xy); /* all equal */
@@ -300,7 +294,6 @@ static void progress_is_reported_and_can_stop(void **state)
     embla_graph *graph = NULL;
     caller c = {0}, stopping = {.stop_at = 1};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_graph_options options = {.progress = count_calls, .context = &stopping};
     assert_status(embla_graph_new(table, &options, &graph), EMBLA_ERR_STOPPED);
     assert_null(graph);
@@ -363,7 +356,6 @@ static embla_status make_layout(const embla_table *table, float *xy)
 static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = blobs_table(60, 20, 3, 0.5f);
     for (int forever = 0; forever < 2; forever++) {
         size_t failures = 0, live = embla_mem_live();

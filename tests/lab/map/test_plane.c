@@ -127,7 +127,6 @@ static void points_are_projections_on_the_main_directions(void **state)
 {
     static const size_t sizes[][2] = {{3, 2}, {50, 3}, {700, 40}, {600, 257}, {30, 600}, {2, 5}};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         embla_table *table = two_directions(EMBLA_F32, (int64_t)sizes[i][0], sizes[i][1], i, 1);
         if (sizes[i][0] > 2) check_plane(table, 0);
@@ -138,7 +137,6 @@ static void points_are_projections_on_the_main_directions(void **state)
 static void every_dtype_has_a_plane(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype += SLOW_BUILD ? 3 : 1) {
         embla_table *table =
             two_directions((embla_dtype)dtype, 300, check_dim((embla_dtype)dtype, 288), 5, 0.3);
@@ -150,7 +148,6 @@ static void every_dtype_has_a_plane(void **state)
 static void rows_that_are_not_finite_are_no_points(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = two_directions(EMBLA_F32, 130, 12, 5, 1);
     float *data = embla_table_data(table);
     data[0] = NAN;
@@ -168,7 +165,6 @@ static void scale_does_not_matter(void **state)
     static float plain[2 * ROWS], xy[2 * ROWS];
     embla_plane_report report, same;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = two_directions(EMBLA_F32, ROWS, DIM, 5, 1);
     assert_ok(embla_plane(table, &(embla_plane_options){.threads = 1}, plain, &report));
     embla_table_free(table);
@@ -197,7 +193,6 @@ static void tables_without_two_directions(void **state)
     embla_plane_report report;
     embla_table *table = NULL;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 4, .dim = 1}, one,
                                sizeof one, NULL, &table)); /* dim 1 */
     assert_ok(embla_plane(table, NULL, xy, &report));
@@ -239,7 +234,6 @@ static void signs_are_fixed(void **state)
     float rows[] = {-9, 0, 0, 9, 0, 0, 0, -4, 0, 0, 4, 0, 0, 0, 1, 0, 0, -1}, xy[12];
     embla_table *table = NULL;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (int flip = 0; flip < 2; flip++) {
         for (size_t i = 0; i < COUNT_OF(rows); i++) rows[i] = -rows[i];
         assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 6, .dim = 3},
@@ -260,7 +254,6 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     static const int counts[] = {2, 3, 8};
     embla_plane_report report, other;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F16, ROWS, DIM, 3);
     memset(&report, 0, sizeof report);
     memset(&other, 0, sizeof other);
@@ -291,7 +284,6 @@ static void wrong_calls_are_refused(void **state)
 static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_BF16, 60, 20, 1);
     for (int forever = 0; forever < 2; forever++) {
         size_t failures = 0, live = embla_mem_live();
@@ -322,7 +314,6 @@ static void a_basis_has_its_own_plane(void **state)
     embla_table *table = NULL, *part = NULL;
     embla_plane_report report, wanted;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_new(EMBLA_F32, ROWS, DIM, NULL, &table));
     assert_ok(embla_table_init(table, &(embla_init_options){.seed = 5}));
     ((float *)embla_table_data(table))[7 * DIM + 2] = NAN;  /* not in the basis */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "base/kernels.h"
 #include "base/mem.h"
 #include "engine/gram.h"
 #include "files/io.h"
@@ -111,12 +112,13 @@ static void jacobi(double *m, size_t n, double *values)
 
 /* ---- sums of products ---- */
 
-static void check_gram(const embla_table *table, bool centred)
+static void check_gram_by(const embla_table *table, bool centred, bool plain)
 {
     slow s = slow_gram(table, centred);
     embla_gram g;
     size_t live = embla_mem_live();
-    assert_ok(embla_gram_of(table, centred, 2, &g));
+    const embla_gram_options options = {.centred = centred, .plain = plain, .threads = 2};
+    assert_ok(embla_gram_of(table, &options, &g));
     assert_int_equal(g.dim, s.dim);
     assert_int_equal(g.rows, s.rows);
     assert_int_equal(g.nonfinite, s.nonfinite);
@@ -133,6 +135,12 @@ static void check_gram(const embla_table *table, bool centred)
     slow_free(&s);
 }
 
+static void check_gram(const embla_table *table, bool centred)
+{
+    check_gram_by(table, centred, false);
+    check_gram_by(table, centred, true);
+}
+
 static void sums_of_products_are_those_of_double(void **state)
 {
     /* rows: around a block (512), a turn (2048), a chunk (1024); dim: around a piece and a tile */
@@ -142,7 +150,6 @@ static void sums_of_products_are_those_of_double(void **state)
     } sizes[] = {{1, 1},     {1, 9},     {2, 1},     {3, 5},     {511, 4},   {512, 3},  {513, 7},
                  {1025, 16}, {2049, 33}, {40000, 3}, {600, 257}, {520, 511}, {30, 513}, {70, 1030}};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         embla_table *table = check_table(EMBLA_F32, sizes[s].rows, sizes[s].dim, s + 1);
         check_gram(table, false);
@@ -154,7 +161,6 @@ static void sums_of_products_are_those_of_double(void **state)
 static void every_dtype_is_summed(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype++) {
         embla_table *table = check_table((embla_dtype)dtype, SLOW_BUILD ? 150 : 600,
                                          check_dim((embla_dtype)dtype, 288), 5);
@@ -169,7 +175,6 @@ static void views_with_strides_are_summed(void **state)
 {
     enum { ROWS = 700, DIM = 9 };
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (size_t offset = 0; offset < 2; offset++) {
         embla_table_options options = {.row_stride = DIM * 4 + 5 + 3 * (1 - offset)};
         size_t bytes = ROWS * options.row_stride + offset;
@@ -196,7 +201,6 @@ static void rows_that_are_not_finite_are_left_out(void **state)
     enum { ROWS = 1500, DIM = 21 };
     static const int64_t bad[] = {0, 63, 64, 511, 512, 1023, 1024, 1499};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 3);
     float *data = embla_table_data(table);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
@@ -206,7 +210,7 @@ static void rows_that_are_not_finite_are_left_out(void **state)
     check_gram(table, false);
     check_gram(table, true);
     embla_gram g;
-    assert_ok(embla_gram_of(table, false, 1, &g));
+    assert_ok(embla_gram_of(table, &(embla_gram_options){.threads = 1}, &g));
     assert_int_equal(g.nonfinite, COUNT_OF(bad));
     for (int64_t row = 0, next = 0; row < ROWS; row++) {
         bool is = next < (int64_t)COUNT_OF(bad) && row == bad[next];
@@ -222,7 +226,6 @@ static void the_ends_of_float_are_summed(void **state)
     static const float sizes[] = {3e38f, 1e38f, 1e25f, 1e12f, 1e-12f, 1e-25f, 1e-38f, 1e-41f};
     enum { ROWS = 600, DIM = 6 };
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         embla_table *table = check_table(EMBLA_F32, ROWS, DIM, s);
         float *data = embla_table_data(table);
@@ -238,7 +241,7 @@ static void the_ends_of_float_are_summed(void **state)
     embla_gram g;
     assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F64, .rows = 2, .dim = 2}, wide,
                                sizeof wide, NULL, &table));
-    assert_ok(embla_gram_of(table, false, 1, &g));
+    assert_ok(embla_gram_of(table, &(embla_gram_options){.threads = 1}, &g));
     assert_true(g.rows == 1 && g.nonfinite == 1 && g.matrix[0] == 1 && g.matrix[1] == 2);
     embla_gram_free(&g);
     embla_table_free(table);
@@ -253,7 +256,6 @@ static void a_mean_that_is_no_float(void **state)
     embla_table *table = NULL;
     embla_spectrum_report summary;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 2, .dim = 1}, rows,
                                sizeof rows, NULL, &table));
     assert_ok(embla_spectrum(table, &(embla_spectrum_options){.centred = true}, &s, &summary));
@@ -266,7 +268,6 @@ static void a_large_mean_does_no_harm(void **state)
 {
     enum { ROWS = 3000, DIM = 8 };
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 9);
     float *data = embla_table_data(table);
     for (size_t i = 0; i < (size_t)ROWS * DIM; i++) data[i] += 1000.0f;
@@ -283,28 +284,40 @@ static void a_large_mean_does_no_harm(void **state)
     embla_table_free(table);
 }
 
+static void check_threads(const embla_table *table, embla_gram_options options)
+{
+    static const int counts[] = {2, 3, 5, 16};
+    embla_gram one, more;
+    options.threads = 1;
+    assert_ok(embla_gram_of(table, &options, &one));
+    for (size_t c = 0; c < COUNT_OF(counts); c++) {
+        const char *const sets[] = {"scalar", "avx2", "avx512"};
+        const embla_kernels *set = embla_kernels_find(sets[c % 3]), *before = embla_kernels_get();
+        if (options.plain && set) embla_kernels_use(set);
+        options.threads = counts[c];
+        assert_ok(embla_gram_of(table, &options, &more));
+        embla_kernels_use(before);
+        assert_memory_equal(one.mean, more.mean, one.mean_bytes);
+        assert_memory_equal(one.matrix, more.matrix, one.matrix_bytes);
+        assert_true(one.noise == more.noise);
+        embla_gram_free(&more);
+    }
+    embla_gram_free(&one);
+}
+
+/* And without an engine any kernel set, too. */
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     static const struct {
         int64_t rows;
         size_t dim;
     } sizes[] = {{70001, 24}, {3000, 700}, {5000, 1100}};
-    static const int counts[] = {2, 3, 5, 16};
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         embla_table *table =
             check_table(s == 1 ? EMBLA_BF16 : EMBLA_F32, sizes[s].rows, sizes[s].dim, 11);
-        embla_gram one, more;
-        assert_ok(embla_gram_of(table, s != 1, 1, &one));
-        for (size_t c = 0; c < COUNT_OF(counts); c++) {
-            assert_ok(embla_gram_of(table, s != 1, counts[c], &more));
-            assert_memory_equal(one.mean, more.mean, one.mean_bytes);
-            assert_memory_equal(one.matrix, more.matrix, one.matrix_bytes);
-            assert_true(one.noise == more.noise);
-            embla_gram_free(&more);
-        }
-        embla_gram_free(&one);
+        check_threads(table, (embla_gram_options){.centred = s != 1});
+        check_threads(table, (embla_gram_options){.centred = s != 1, .plain = true});
         embla_table_free(table);
     }
 }
@@ -358,7 +371,6 @@ static void check_spectrum(const embla_table *table, bool centred)
 static void singular_values_are_those_of_double(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     for (int dtype = CHECK_FIRST_DTYPE; dtype <= CHECK_LAST_DTYPE; dtype += SLOW_BUILD ? 3 : 1) {
         embla_table *table =
             check_table((embla_dtype)dtype, 900, check_dim((embla_dtype)dtype, 64), 21);
@@ -381,7 +393,6 @@ static void no_more_directions_than_rows(void **state)
     double s[90];
     embla_spectrum_report summary;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, 40, 90, 1);
     assert_ok(embla_spectrum(table, NULL, s, &summary));
     assert_true(s[39] > 0 && s[40] == 0 && s[89] == 0);
@@ -398,7 +409,6 @@ static void a_table_of_one_direction(void **state)
     double s[DIM];
     embla_spectrum_report summary;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 4);
     float *data = embla_table_data(table);
     for (int64_t row = 1; row < ROWS; row++)
@@ -423,7 +433,6 @@ static void tables_of_nothing(void **state)
     embla_table *table = NULL;
     embla_spectrum_report summary;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     assert_ok(embla_table_view(&(embla_table_layout){.dtype = EMBLA_F32, .rows = 3, .dim = 4},
                                zeros, sizeof zeros, NULL, &table));
     assert_ok(embla_spectrum(table, NULL, s, &summary));
@@ -450,7 +459,6 @@ static void scale_is_kept_at_the_ends_of_float(void **state)
     double plain[DIM], s[DIM];
     embla_spectrum_report summary, same;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F32, ROWS, DIM, 4);
     float *data = embla_table_data(table), *copy = malloc(ROWS * DIM * sizeof(float));
     memcpy(copy, data, ROWS * DIM * sizeof(float));
@@ -484,10 +492,6 @@ static void wrong_calls_are_refused(void **state)
     assert_status(embla_spectrum(wide, NULL, s, &summary), EMBLA_ERR_UNSUPPORTED);
     assert_error_has("32769");
     assert_true(s[0] == 5 && summary.rows == 7);
-    if (no_engine()) {
-        assert_status(embla_spectrum(table, NULL, s, &summary), EMBLA_ERR_UNSUPPORTED);
-        assert_error_has("install");
-    }
     embla_table_free(wide);
     embla_table_free(table);
 }
@@ -495,7 +499,6 @@ static void wrong_calls_are_refused(void **state)
 static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     embla_table *table = check_table(EMBLA_F16, 600, 20, 1);
     for (int forever = 0; forever < 2; forever++) {
         size_t failures = 0, live = embla_mem_live();
@@ -527,7 +530,6 @@ static void a_file_that_was_cut_is_noticed(void **state)
     embla_table *table = NULL;
     scratch folder;
     (void)state;
-    SKIP_WITHOUT_ENGINE();
     scratch_new(&folder);
     memset(bytes, ' ', HEADER);
     memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
