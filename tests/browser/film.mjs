@@ -44,7 +44,7 @@ async function beside(page) {
   await check('what it writes at the end is another text', async () => assert.notEqual(await page.textContent('#text'), first));
   await check('after which step', async () => assert.match(await page.textContent('#text-title'), /after step 1,000$/));
   await check('the share of variance changes', async () => assert.notEqual(await page.textContent('#note'), note));
-  await check('and is a share', async () => assert.match(await page.textContent('#note'), /shows [0-9.]+\u2009% of the variance of this moment/));
+  await check('and is a share', async () => assert.match(await page.textContent('#note'), /shows [0-9.]+\u202f% of the variance of this moment/));
   await page.selectOption('#chosen', { label: 'e' });
   await check('nearest rows', async () => assert.equal(await page.locator('#near button').count(), 6));
   await check('with their cosines', async () => assert.match(await page.locator('#near .score').first().textContent(), /^-?[01]\.[0-9]{3}$/));

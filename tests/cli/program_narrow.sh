@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a terminal of 60 columns no line is broken; at 40 lookup still draws numbers.
 command -v script >/dev/null || { echo "skipped: script is not here"; exit 77; }
+export EMBLA_DEMO=$SOURCE/demo
 cp -r "$SOURCE"/demo/{words.vec,analogies.txt,village,village.txt,names,names.txt} .
 on_terminal() { # COLUMNS COMMAND: what it prints, without colours
     script -qec "stty cols $1 rows 50; $2" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g'
@@ -11,7 +12,7 @@ for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama
     "compare words.vec cat dog --with words.vec" "embed names e m m a" "embed words.vec cat dog --positions sinusoidal" \
     "new -o t.npy --rows 100 --dim 8 --force" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
     "bench --list" "words village.txt -o z.vec --force --watch cat,dog,king,queen 2>/dev/null" "generate names --count 2" \
-    "predict names emm --token a --attention" "predict names annabellaann -k 30 --attention"; do
+    "predict names emm --token a --attention" "predict names annabellaann -k 30 --attention" "demo"; do
     on_terminal 60 "embla $command" >screen
     [[ -s screen ]] || echo "nothing: $command"
     LC_ALL=C.UTF-8 awk -v c="$command" 'length > 60 { print c ": " $0 }' screen
