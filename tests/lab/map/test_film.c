@@ -343,6 +343,37 @@ static void the_page_has_everything_and_asks_for_nothing(void **state)
     scratch_free(&s);
 }
 
+static void pairs_have_their_cosines_at_each_moment(void **state)
+{
+    (void)state;
+    static float x[ROWS * DIM];
+    const int64_t rows[] = {7, 3, 31, 0};
+    scratch s;
+    scratch_new(&s);
+    embla_table *table = view_of(x);
+    embla_film *film = film_of(table, x, &(embla_film_options){.rows = rows, .row_count = 4});
+    assert_ok(embla_film_write(film, scratch_path(&s, "pairs.html"), false));
+    char *page = read_page(s.path), *json = part_of(page, "data-film");
+    const char *at = strstr(json, "\"pairs\":[["), *cosines = strstr(json, "\"cosines\":[[");
+    unsigned long a, b;
+    char *end;
+    assert_true(at && cosines);
+    a = strtoul(at + strlen("\"pairs\":[["), &end, 10);
+    b = strtoul(end + 1, NULL, 10);
+    assert_true(a < 4 && b < 4 && a != b);
+    cosines += strlen("\"cosines\":[");
+    for (size_t m = 0; m < 3; m++, cosines = strchr(cosines, ']') + 2) {
+        fill_rows(x, (double)m / 2);
+        assert_near(strtod(cosines + 1, NULL),
+                    embla_cosine(x + rows[a] * DIM, x + rows[b] * DIM, DIM), 2e-3);
+    }
+    free(json);
+    free(page);
+    embla_film_free(film);
+    embla_table_free(table);
+    scratch_free(&s);
+}
+
 static void nearest_rows_of_many_are_kept_for_some_moments(void **state)
 {
     (void)state;
@@ -501,6 +532,7 @@ int main(void)
         cmocka_unit_test(moments_are_dense_at_first),
         cmocka_unit_test(a_film_that_is_interrupted_ends_where_it_is),
         cmocka_unit_test(the_page_has_everything_and_asks_for_nothing),
+        cmocka_unit_test(pairs_have_their_cosines_at_each_moment),
         cmocka_unit_test(nearest_rows_of_many_are_kept_for_some_moments),
         cmocka_unit_test(wrong_films_are_refused),
         cmocka_unit_test(a_film_of_too_much_memory_is_refused),
