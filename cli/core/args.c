@@ -447,9 +447,13 @@ int cli_args_parse(int argc, char **argv, cli_args *out)
     }
     if (code != CLI_DONE) return code;
     bool asks = cli_args_flag(&args, "help") || cli_args_flag(&args, "version");
-    if (args.verb && args.operand_count < args.verb->operands_least && !asks)
+    if (args.verb && args.operand_count < args.verb->operands_least && !asks) {
+        if (args.verb->operands_least > 1)
+            return cli_usage("%s needs %zu operands, %s; see 'embla help %s'", args.verb->name,
+                             args.verb->operands_least, args.verb->synopsis, args.verb->name);
         return cli_usage("%s needs a %s; see 'embla help %s'", args.verb->name, args.verb->operand,
                          args.verb->name);
+    }
     *out = args;
     return CLI_DONE;
 }
