@@ -19,6 +19,13 @@ async function move(page) {
   const begin = await place(page, row);
   await check('the first moment', async () => assert.match(await spoken(page), /^step 0 of 1,000, loss 3\.[0-9]{2}$/));
   await check('the row has moved', () => assert(Math.hypot(begin[0] - end[0], begin[1] - end[1]) > 20, `${begin} ${end}`));
+  const widths = await page.evaluate(`(() => {
+    const name = document.querySelector('#play-name'), now = name.textContent;
+    const all = ['Play', 'Pause', 'Play again'].map(text => (name.textContent = text, document.querySelector('#play').offsetWidth));
+    name.textContent = now;
+    return all;
+  })()`);
+  await check('the button to play has one width, so the curve beside it stays', () => assert.equal(new Set(widths).size, 1, `${widths}`));
   await page.keyboard.press('ArrowRight');
   await check('one moment on', async () => assert.equal(await time(page), 1));
   await page.keyboard.press('PageUp');
