@@ -112,7 +112,9 @@ static int print(job *j, const cli_prediction *p)
     cli_sheet_kind kind;
     if (cli_form_is_sheet(j->form, &kind)) {
         if (j->answered == 0) return cli_prediction_sheet(j->path, p, kind);
-        return cli_usage("a picture shows one text; give one, or use --format text or --json");
+        return cli_usage(
+            "a picture shows one text; put its words in quotes, or use --format text or "
+            "--json");
     }
     if (j->form == CLI_FORM_JSON) {
         cli_prediction_json(p, &j->json);

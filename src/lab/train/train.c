@@ -85,7 +85,8 @@ static embla_status check(const embla_gpt *gpt, const embla_corpus *corpus,
     EMBLA_TRY(embla_train_freeze_check(gpt, o));
     if (o->negatives > 0 && o->negatives >= (uint64_t)gpt->shape.vocab)
         return embla_fail(EMBLA_ERR_ARGUMENT,
-                          "negatives is %zu; it must be below the vocabulary's %" PRId64 " tokens",
+                          "negatives is %zu; it must be below the vocabulary's %" PRId64
+                          " tokens; use fewer, or the exact loss",
                           o->negatives, gpt->shape.vocab);
     EMBLA_TRY(embla_train_engine_check(o));
     if (o->batch < 1 || o->batch > INT32_MAX)
