@@ -10,7 +10,7 @@
 
 #include "train/train_sample.h"
 
-enum { TEXT_EVERY = 15, SEEN = 100000 }; /* moments between texts; tokens that are counted */
+enum { TEXT_EVERY = 15, SEEN = 20000 }; /* moments between texts; tokens that are counted */
 
 /* ---- the rows ---- */
 

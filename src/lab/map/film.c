@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/kernels.h"
 #include "base/options.h"
 #include "base/shown.h"
 
@@ -153,6 +154,8 @@ embla_status embla_film_new(const embla_table *table, const embla_film_options *
     EMBLA_TRY(check_moments(o));
     made.count = (size_t)rows;
     made.dim = embla_table_dim(table);
+    EMBLA_TRY(embla_row_of(&(embla_row_format){.dtype = EMBLA_F16, .dim = made.dim}, &made.stored));
+    made.encode = embla_dtype_encoder(EMBLA_F16, embla_kernels_get()->isa);
     made.table_rows = embla_table_rows(table);
     made.first = o->first;
     made.steps = o->steps;
@@ -244,8 +247,7 @@ embla_status embla_film_add(embla_film *film, const embla_table *table, int64_t 
         EMBLA_TRY(embla_arena_text(&film->texts, text, length, &m.text));
         m.length = length;
     }
-    uint16_t *to = film->numbers + film->taken * n;
-    for (size_t i = 0; i < n; i++) to[i] = embla_f16_from_f32(film->now[i]);
+    film->encode(film->now, n, 1, film->numbers + film->taken * n);
     if (film->loss_count > 0) m.loss = film->loss_sum / film->loss_count;
     film->loss_sum = film->loss_count = 0;
     film->moments[film->taken++] = m;

@@ -11,6 +11,7 @@
  */
 #include <math.h>
 
+#include "base/half.h"
 #include "map/film.h"
 
 enum { FULL = 32000, STEP = 16, NONE = -32768, ESCAPE = -128 };

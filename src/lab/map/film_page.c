@@ -6,16 +6,18 @@
  *   data-film  JSON: words, steps, losses, shares of variance, pairs, texts
  *   data-xy    coordinates, as film_code.c has them
  *   data-near  the nearest rows of every row: two bytes for the row (0xffff means none), two for
- *              32,767 times the cosine. Not of every moment if they were too many
+ *              32,767 times the cosine. Of NEAR_MOMENTS moments, or fewer if they were too many
+ * bytes
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/half.h"
 #include "files/durable.h"
 #include "map/film.h"
 
-enum { NEAR = 6, PAIRS = 6, NEAR_BYTES = 160000, DIGITS = 5 };
+enum { NEAR = 6, PAIRS = 6, NEAR_MOMENTS = 60, NEAR_BYTES = 160000, DIGITS = 5 };
 
 /* Two rows that are near each other. */
 typedef struct {
@@ -28,12 +30,15 @@ typedef struct {
     const embla_film *film;
     embla_arena arena;
     embla_film_view view;
-    size_t every;     /* the nearest rows are known at every so many moments, and at the last */
-    size_t near;      /* nearest rows of each */
-    float *units;     /* count x dim: rows of a moment, of norm 1 or 0 */
-    bool *known;      /* count: whether the row has a direction */
-    near_pair *found; /* count x near: a is the row itself */
-    uint8_t *bytes;   /* the same, as the page has them */
+    size_t every;      /* the nearest rows are known at every so many moments, and at the last */
+    size_t near;       /* nearest rows of each */
+    embla_row format;  /* of units */
+    float *units;      /* count x dim: rows of a moment, of norm 1 or 0 */
+    bool *known;       /* count: whether the row has a direction */
+    float *turned;     /* dim x count: units */
+    float *cosines_of; /* count: of one row with the rows after it */
+    near_pair *found;  /* count x near: a is the row itself */
+    uint8_t *bytes;    /* the same, as the page has them */
     near_pair pairs[PAIRS]; /* the nearest of all in the last moment */
     float *cosines;         /* moments x PAIRS: of these pairs */
 } film_page;
@@ -47,31 +52,46 @@ typedef struct {
 
 /* ---- nearest rows ---- */
 
-/* Reads the rows of a moment and divides each by its norm. */
-static void read_units(film_page *p, size_t moment)
+/* Reads n rows of a moment from `first` on, and divides each by its norm. */
+static void read_units(film_page *p, size_t moment, size_t first, size_t n)
 {
     size_t dim = p->film->dim;
-    embla_film_rows(p->film, moment, p->units);
-    for (size_t r = 0; r < p->film->count; r++) {
+    embla_film_rows(p->film, moment, first, n, p->units + first * dim);
+    for (size_t r = first; r < first + n; r++) {
         float *x = p->units + r * dim;
         double norm = embla_norm(x, dim);
         p->known[r] = norm > 0 && isfinite(norm);
-        for (size_t i = 0; i < dim; i++) x[i] = p->known[r] ? (float)((double)x[i] / norm) : 0;
+        float factor = p->known[r] ? (float)(1 / norm) : 0;
+        for (size_t i = 0; i < dim; i++) x[i] = p->known[r] ? x[i] * factor : 0;
     }
 }
 
-/* Eight sums in float, of rows that were rounded to f16: all pairs of all moments are many. */
-static float cosine_of(const film_page *p, size_t a, size_t b)
+/* Transposes the units, for the loop of compare_row. */
+static void turn_units(film_page *p)
 {
-    enum { LANES = 8 };
-    size_t dim = p->film->dim, i = 0;
-    const float *x = p->units + a * dim, *y = p->units + b * dim;
-    float sums[LANES] = {0}, sum = 0;
-    for (; i + LANES <= dim; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++) sums[lane] += x[i + lane] * y[i + lane];
-    for (; i < dim; i++) sums[i % LANES] += x[i] * y[i];
-    for (size_t lane = 0; lane < LANES; lane++) sum += sums[lane];
-    return sum;
+    const size_t dim = p->film->dim, count = p->film->count;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < dim; i++) p->turned[i * count + r] = p->units[r * dim + i];
+}
+
+/* The cosines of row a with the rows after it, to cosines_of. All pairs of all moments are many:
+ * the inner loop runs over rows, which needs no sum over lanes. */
+static void compare_row(const film_page *p, size_t a)
+{
+    enum { AT_ONCE = 4 };
+    const size_t dim = p->film->dim, count = p->film->count;
+    const float *x = p->units + a * dim;
+    float *restrict out = p->cosines_of;
+    size_t i = 0;
+    for (size_t b = a + 1; b < count; b++) out[b] = 0;
+    for (; i + AT_ONCE <= dim; i += AT_ONCE) {
+        const float *y = p->turned + i * count;
+        for (size_t b = a + 1; b < count; b++)
+            out[b] += (x[i] * y[b] + x[i + 1] * y[count + b]) +
+                      (x[i + 2] * y[2 * count + b] + x[i + 3] * y[3 * count + b]);
+    }
+    for (; i < dim; i++)
+        for (size_t b = a + 1; b < count; b++) out[b] += x[i] * p->turned[i * count + b];
 }
 
 static void clear(near_pair *list, size_t count)
@@ -88,28 +108,57 @@ static inline void insert(near_pair *list, size_t most, float cosine, size_t a, 
     list[at] = (near_pair){cosine, (uint32_t)a, (uint32_t)b};
 }
 
+/* Inserts the pairs of row a with the rows after it. */
+static void insert_pairs(film_page *p, size_t a, bool pairs)
+{
+    const size_t count = p->film->count, near = p->near;
+    near_pair *own = p->found + a * near;
+    for (size_t b = a + 1; b < count; b++) {
+        float cosine = p->cosines_of[b];
+        if (!p->known[b]) continue;
+        insert(own, near, cosine, a, b);
+        insert(p->found + b * near, near, cosine, b, a);
+        if (pairs) insert(p->pairs, PAIRS, cosine, a, b);
+    }
+}
+
 /* Finds the nearest rows of each row among the units, and with `pairs` the nearest of all. Rows
  * without a direction have none. */
 static void find_near(film_page *p, bool pairs)
 {
-    size_t count = p->film->count, near = p->near;
-    clear(p->found, count * near);
+    clear(p->found, p->film->count * p->near);
     if (pairs) clear(p->pairs, PAIRS);
-    for (size_t a = 0; a < count; a++)
-        for (size_t b = a + 1; b < count && p->known[a]; b++) {
-            if (!p->known[b]) continue;
-            float cosine = cosine_of(p, a, b);
-            insert(p->found + a * near, near, cosine, a, b);
-            insert(p->found + b * near, near, cosine, b, a);
-            if (pairs) insert(p->pairs, PAIRS, cosine, a, b);
-        }
+    turn_units(p);
+    for (size_t a = 0; a + 1 < p->film->count; a++) {
+        if (!p->known[a]) continue;
+        compare_row(p, a);
+        insert_pairs(p, a, pairs);
+    }
+}
+
+/* The cosines of the pairs at a moment, of which only the rows of the pairs are read. */
+static void compare_pairs(film_page *p, size_t moment, size_t pairs)
+{
+    const size_t dim = p->film->dim;
+    for (size_t n = 0; n < pairs; n++) {
+        size_t a = p->pairs[n].a, b = p->pairs[n].b;
+        read_units(p, moment, a, 1);
+        read_units(p, moment, b, 1);
+        double cosine = embla_dot(p->units + a * dim, p->units + b * dim, dim);
+        p->cosines[moment * PAIRS + n] = (float)cosine;
+    }
 }
 
 static embla_status prepare(film_page *p)
 {
     size_t count = p->film->count;
     p->near = count - 1 < NEAR ? count - 1 : NEAR;
-    p->every = 1 + (p->film->taken - 1) * count * p->near * 4 / NEAR_BYTES;
+    size_t bytes = 1 + (p->film->taken - 1) * count * p->near * 4 / NEAR_BYTES;
+    p->every = 1 + (p->film->taken - 1) / NEAR_MOMENTS;
+    if (bytes > p->every) p->every = bytes;
+    EMBLA_TRY(embla_arena_many(&p->arena, count, sizeof *p->cosines_of, "cosines", &p->cosines_of));
+    EMBLA_TRY(embla_arena_many(&p->arena, count * p->film->dim, sizeof *p->turned,
+                               "the rows of a moment", &p->turned));
     EMBLA_TRY(
         embla_arena_many(&p->arena, count, sizeof *p->known, "the rows of a moment", &p->known));
     EMBLA_TRY(embla_film_project(p->film, &p->arena, &p->view));
@@ -164,18 +213,16 @@ static size_t count_pairs(const film_page *p)
     return pairs;
 }
 
-/* Reads each moment once, for the nearest rows and the cosines of the pairs. */
 static void write_near(film_page *p, film_output *out)
 {
     begin_part(out, "data-near");
-    read_units(p, p->film->taken - 1);
+    read_units(p, p->film->taken - 1, 0, p->film->count);
     find_near(p, true);
     const size_t pairs = count_pairs(p);
     for (size_t m = 0; m < p->film->taken; m++) {
-        read_units(p, m);
-        for (size_t n = 0; n < pairs; n++)
-            p->cosines[m * PAIRS + n] = cosine_of(p, p->pairs[n].a, p->pairs[n].b);
+        compare_pairs(p, m, pairs);
         if (!near_known(p, m)) continue;
+        read_units(p, m, 0, p->film->count);
         find_near(p, false);
         for (size_t i = 0; i < p->film->count * p->near; i++) {
             const near_pair *pair = &p->found[i];

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/hash.h"
 #include "map/axis.h"
 #include "map/film.h"
@@ -17,7 +18,8 @@ enum { ROUNDS = 300 };
 /* The rows of one moment: their mean is subtracted, and rows that are not finite are 0. */
 typedef struct {
     size_t count, dim;
-    double *x;      /* count x dim */
+    float *read;    /* count x dim */
+    double *x;      /* the same, less the mean */
     double *mean;   /* dim */
     bool *finite;   /* count */
     double total;   /* the sum of squares of x */
@@ -42,6 +44,7 @@ static embla_status take(embla_arena *arena, size_t count, size_t bytes, void *o
 static embla_status new_rows(const embla_film *film, embla_arena *arena, moment_rows *out)
 {
     *out = (moment_rows){.count = film->count, .dim = film->dim};
+    EMBLA_TRY(take(arena, film->count * film->dim, sizeof *out->read, &out->read));
     EMBLA_TRY(take(arena, film->count * film->dim, sizeof *out->x, &out->x));
     EMBLA_TRY(take(arena, film->dim, sizeof *out->mean, &out->mean));
     return take(arena, film->count, sizeof *out->finite, &out->finite);
@@ -50,25 +53,25 @@ static embla_status new_rows(const embla_film *film, embla_arena *arena, moment_
 /* Fills rows with those of a moment. */
 static void read_moment(const embla_film *film, size_t moment, moment_rows *rows)
 {
-    const uint16_t *from = film->numbers + moment * film->count * film->dim;
     size_t dim = film->dim, kept = 0;
+    embla_film_rows(film, moment, 0, film->count, rows->read);
     memset(rows->mean, 0, dim * sizeof *rows->mean);
     for (size_t r = 0; r < film->count; r++) {
-        double *x = rows->x + r * dim;
-        rows->finite[r] = true;
-        for (size_t i = 0; i < dim; i++) {
-            x[i] = (double)embla_f32_from_f16(from[r * dim + i]);
-            rows->finite[r] = rows->finite[r] && isfinite(x[i]);
-        }
+        const float *from = rows->read + r * dim;
+        rows->finite[r] = embla_all_finite(from, dim);
         if (!rows->finite[r]) continue;
-        for (size_t i = 0; i < dim; i++) rows->mean[i] += x[i];
+        for (size_t i = 0; i < dim; i++) rows->mean[i] += (double)from[i];
         kept++;
     }
     for (size_t i = 0; i < dim && kept > 0; i++) rows->mean[i] /= (double)kept;
     rows->total = 0;
     for (size_t r = 0; r < film->count; r++) {
+        const float *from = rows->read + r * dim;
         double *x = rows->x + r * dim;
-        for (size_t i = 0; i < dim; i++) x[i] = rows->finite[r] ? x[i] - rows->mean[i] : 0;
+        if (rows->finite[r])
+            for (size_t i = 0; i < dim; i++) x[i] = (double)from[i] - rows->mean[i];
+        else
+            memset(x, 0, dim * sizeof *x);
         rows->total += dot(x, x, dim);
     }
 }
