@@ -154,7 +154,7 @@ embla_status embla_film_new(const embla_table *table, const embla_film_options *
     EMBLA_TRY(check_moments(o));
     made.count = (size_t)rows;
     made.dim = embla_table_dim(table);
-    EMBLA_TRY(embla_row_of(&(embla_row_format){.dtype = EMBLA_F16, .dim = made.dim}, &made.stored));
+    made.decode = embla_dtype_decoder(EMBLA_F16, embla_kernels_get()->isa);
     made.encode = embla_dtype_encoder(EMBLA_F16, embla_kernels_get()->isa);
     made.table_rows = embla_table_rows(table);
     made.first = o->first;

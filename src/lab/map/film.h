@@ -8,7 +8,7 @@
 #define EMBLA_MAP_FILM_H
 
 #include "base/arena.h"
-#include "base/row.h"
+#include "base/dtype.h"
 #include "embla_lab.h"
 
 typedef struct {
@@ -22,17 +22,17 @@ struct embla_film {
     embla_arena arena; /* has the handle itself and all below */
     embla_arena texts; /* of the moments */
     size_t count, dim;
-    embla_row stored;        /* the format of a row of a moment */
-    embla_encode_fn *encode; /* to that format */
-    int64_t table_rows;      /* of the whole table */
-    const int64_t *rows;     /* count */
-    const char **words;      /* count, printable; NULL means no word */
-    const int64_t *axes;     /* 4 indices of rows; NULL means PCA */
-    const char *title;       /* NULL means none */
-    double guess;            /* 0 means none */
-    int64_t first, steps;    /* before the film, and in all */
-    size_t planned;          /* moments */
-    size_t next;             /* of these, the next that is due */
+    embla_decode_fn *decode; /* of f16 */
+    embla_encode_fn *encode;
+    int64_t table_rows;   /* of the whole table */
+    const int64_t *rows;  /* count */
+    const char **words;   /* count, printable; NULL means no word */
+    const int64_t *axes;  /* 4 indices of rows; NULL means PCA */
+    const char *title;    /* NULL means none */
+    double guess;         /* 0 means none */
+    int64_t first, steps; /* before the film, and in all */
+    size_t planned;       /* moments */
+    size_t next;          /* of these, the next that is due */
     size_t taken;
     embla_film_moment *moments;  /* planned + 1 */
     uint16_t *numbers;           /* planned + 1, count, dim */
@@ -46,7 +46,7 @@ static inline void embla_film_rows(const embla_film *film, size_t moment, size_t
                                    float *out)
 {
     const uint16_t *from = film->numbers + (moment * film->count + first) * film->dim;
-    embla_row_read(&film->stored, from, NULL, n * film->dim, EMBLA_WRITE_PLAIN, out);
+    film->decode(from, n * film->dim, 1, EMBLA_WRITE_PLAIN, out);
 }
 
 /* ---- film_plane.c ---- */

@@ -32,7 +32,6 @@ typedef struct {
     embla_film_view view;
     size_t every;      /* the nearest rows are known at every so many moments, and at the last */
     size_t near;       /* nearest rows of each */
-    embla_row format;  /* of units */
     float *units;      /* count x dim: rows of a moment, of norm 1 or 0 */
     bool *known;       /* count: whether the row has a direction */
     float *turned;     /* dim x count: units */
