@@ -39,6 +39,7 @@ int cli_language_model_open(const cli_args *args, const char *path, cli_language
     if (embla_gpt_describe(out->gpt, &out->shape) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     cli_speaker_of(&out->model, out->shape.vocab, &out->speaker);
+    out->speaker.quiet = cli_args_flag(args, "quiet");
     /* for a small model, waking a second thread takes longer than a token */
     if (out->threads == 0 && embla_gpt_parameters(out->gpt) < PARALLEL_FROM) out->threads = 1;
     return CLI_DONE;

@@ -42,9 +42,11 @@ void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized 
     *out = (cli_speaker){.tokenizer = tokenizer,
                          .tokenized = tokenized,
                          .tokens = tokens,
+                         .unknown = -1,
                          .bos = -1,
                          .where = "--prompt"};
     if (!tokenizer || embla_tokenizer_describe(tokenizer, &info) != EMBLA_OK) return;
+    out->unknown = info.unknown;
     bool words = info.kind == EMBLA_TOKENIZER_WORDLEVEL && info.unknown >= 0;
     out->style = words ? CLI_SPEAK_WORDS : CLI_SPEAK_TEXT;
     out->lines = has_line_ends(out, info.byte_level);
@@ -100,14 +102,35 @@ bool cli_speaker_ends(const cli_speaker *speaker, int32_t token)
 
 /* ---- prompt ---- */
 
+/* Says which word of the text the model does not know, if there is one: it reads the unknown token
+ * there, and its answer is about that. */
+static void note_unknown(const cli_speaker *s, const char *text)
+{
+    const int32_t *tokens = embla_tokenized_tokens(s->tokenized);
+    const embla_text_span *spans = embla_tokenized_offsets(s->tokenized);
+    size_t length = 0;
+    const char *unknown = embla_tokenizer_text(s->tokenizer, s->unknown, &length);
+    for (size_t i = 0; unknown && i < embla_tokenized_count(s->tokenized); i++) {
+        size_t bytes = spans[i].end - spans[i].begin;
+        const char *word = text + spans[i].begin;
+        if (tokens[i] != s->unknown || (bytes == length && memcmp(word, unknown, bytes) == 0))
+            continue;
+        cli_complain("note: '%.*s' is not in the vocabulary; the model reads %.*s in its place",
+                     (int)(bytes < 60 ? bytes : 60), word, (int)length, unknown);
+        return;
+    }
+}
+
 /* The tokens of a prompt as 64-bit numbers: by the tokenizer, or a list of numbers. */
 static int read_prompt(const cli_speaker *s, const char *text, cli_tokens *list)
 {
     char where[2 * CLI_CELL];
     (void)snprintf(where, sizeof where, "%s without a tokenizer (--tokenizer FILE)", s->where);
     if (!s->tokenizer) return cli_tokens_list(list, text, where);
-    if (embla_tokenize(s->tokenized, text, strlen(text), NULL) != EMBLA_OK)
+    const embla_tokenize_options where_in_text = {.offsets = true};
+    if (embla_tokenize(s->tokenized, text, strlen(text), &where_in_text) != EMBLA_OK)
         return cli_failed("%s: %s", s->where, embla_error());
+    if (s->unknown >= 0 && !s->quiet) note_unknown(s, text);
     const int32_t *tokens = embla_tokenized_tokens(s->tokenized);
     size_t count = embla_tokenized_count(s->tokenized);
     int code = count > 0 ? CLI_DONE : cli_failed("%s: '%.60s' has no tokens", s->where, text);

@@ -29,10 +29,12 @@ typedef struct {
     const embla_tokenizer *tokenizer; /* NULL means token numbers */
     embla_tokenized *tokenized;
     cli_speak_style style;
-    int64_t tokens; /* vocabulary size of the model */
-    int32_t bos;    /* -1 means none */
-    bool leads;     /* BOS also precedes a prompt */
-    bool lines;     /* a text may contain line ends */
+    int64_t tokens;  /* vocabulary size of the model */
+    int32_t unknown; /* the token of what is not in the vocabulary; -1 means none */
+    bool quiet;      /* no note about a prompt with unknown tokens */
+    int32_t bos;     /* -1 means none */
+    bool leads;      /* BOS also precedes a prompt */
+    bool lines;      /* a text may contain line ends */
     int32_t ends[CLI_SPEAK_ENDS];
     size_t end_count;
     const char *where; /* of a prompt, in messages: "--prompt" */
@@ -47,8 +49,9 @@ void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out);
 /* Whether token ends a text. */
 bool cli_speaker_ends(const cli_speaker *speaker, int32_t token);
 
-/* Converts a prompt to tokens, with BOS if the model uses one. text NULL means BOS, or token 0. The
- * caller frees *out. CLI_DONE, or the exit code after a message. */
+/* Converts a prompt to tokens, with BOS if the model uses one. text NULL means BOS, or token 0. A
+ * note names the first word that became the unknown token. The caller frees *out. CLI_DONE, or the
+ * exit code after a message. */
 int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **out, size_t *count);
 
 /* A growing text, and how much of it was printed. Start with zeros; cli_said_free at the end. */

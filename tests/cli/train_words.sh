@@ -56,3 +56,8 @@ cmp words/model.safetensors half/model.safetensors && echo "the same"
 try train --resume half --words 13
 sed -i 's/fox/cat/' text.txt
 try train --resume half --steps 70 | sed "s|$PWD/||"
+# a word that has no row: the model reads the unknown token, and says so
+embla predict words "the zebra (a zebra)" --top 1 2>&1 >/dev/null
+embla predict words "the zebra" --top 1 -q 2>&1 >/dev/null
+embla predict words "the <unk>" --top 1 2>&1 >/dev/null
+embla generate words --prompt "the zebra" --tokens 1 2>&1 >/dev/null
