@@ -81,6 +81,16 @@ static int read_kinds(const cli_args *args, embla_gpt_shape *s)
     return CLI_DONE;
 }
 
+/* The most heads, not more than the preset has, that divide dim. Rotary positions turn pairs, so
+ * each head needs an even number of values. */
+static size_t fit_heads(const embla_gpt_shape *s)
+{
+    size_t heads = s->heads < s->dim ? s->heads : s->dim;
+    size_t unit = s->position_kind == EMBLA_POSITIONS_ROTARY ? 2 : 1;
+    while (heads > 1 && s->dim % (heads * unit) != 0) heads--;
+    return heads;
+}
+
 /* The hidden size and the number of key-value heads keep their ratio to --dim and --heads. */
 static int read_shape(const cli_args *args, embla_gpt_shape *s)
 {
@@ -93,10 +103,12 @@ static int read_shape(const cli_args *args, embla_gpt_shape *s)
     if (code == CLI_DONE) code = read_kinds(args, s);
     if (code != CLI_DONE) return code;
     s->positions = length;
+    if (!cli_args_given(args, "heads") && s->dim > 0) s->heads = fit_heads(s);
     if (s->hidden > 0 && s->dim != dim) s->hidden = (s->hidden * s->dim / dim + 7) / 8 * 8;
     if (s->kv_heads > 0 && s->heads != heads) {
         s->kv_heads = s->kv_heads * s->heads / heads;
         if (s->kv_heads == 0) s->kv_heads = 1;
+        while (!cli_args_given(args, "heads") && s->heads % s->kv_heads != 0) s->kv_heads--;
     }
     return CLI_DONE;
 }

@@ -124,7 +124,8 @@ static const cli_option options[] = {
     COUNT("batch", "sequences per step"),
     COUNT("length", "tokens per sequence; also the number of positions"),
     COUNT("layers", "number of layers"),
-    COUNT("heads", "attention heads; must divide --dim"),
+    COUNT("heads", "attention heads, which must divide --dim (default: the preset's, or the most "
+                   "below it that divide --dim)"),
     COUNT("dim", "embedding dimension (d_model)"),
     {.name = "positions",
      .value = "KIND",

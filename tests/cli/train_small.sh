@@ -25,6 +25,13 @@ echo
 try train numbers.txt -o stream --layers 1 --heads 2 --dim 16 --length 8 --batch 2 --steps 20 \
     --every 10 --threads 1 | mask |
     sed -E -e 's/[0-9]\.[0-9]{4}/L.LLLL/g' -e '/^training/,/^$/d'
+# a dim that the heads of the preset do not divide has fewer heads; rotary ones have even parts
+heads() { embla train numbers.txt -o "heads$1" "${@:2}" --steps 0 --json | grep -o '"heads":[0-9]*'; }
+heads 1 --dim 16
+heads 2 --dim 32 --preset microgpt
+heads 3 --dim 4 --preset microgpt --positions rotary
+heads 4 --dim 20 --preset llama-mini
+heads 5 --dim 7
 # no step: the first weights, the same for the same seed
 try train numbers.txt --preset microgpt -o zero --steps 0 -q
 embla train numbers.txt --preset microgpt -o zero2 --steps 0 -q >/dev/null

@@ -54,7 +54,7 @@ static embla_status check_sizes(const embla_gpt_shape *s)
     if (s->position_kind == EMBLA_POSITIONS_ROTARY && s->dim / s->heads % 2 != 0)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "rotary positions need an even number of values in a head, but dim %zu "
-                          "with %zu heads gives %zu",
+                          "divided by the number of heads, %zu, is %zu",
                           s->dim, s->heads, s->dim / s->heads);
     return EMBLA_OK;
 }

@@ -368,7 +368,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
             "dim is 13, which is not a multiple of the number of heads, 6");
     REFUSED(s.kv_heads = 4, EMBLA_ERR_SHAPE, "heads is 6, which is not a multiple of kv_heads, 4");
     REFUSED((s.heads = 4, s.position_kind = EMBLA_POSITIONS_ROTARY), EMBLA_ERR_SHAPE,
-            "but dim 12 with 4 heads gives 3");
+            "but dim 12 divided by the number of heads, 4, is 3");
     REFUSED(s.no_gain = s.biases = true, EMBLA_ERR_SHAPE, "a norm without a gain has no bias");
     REFUSED(s.vocab = 0, EMBLA_ERR_ARGUMENT, "vocab is 0; it must be from 1 to 2147483647");
     REFUSED(s.vocab = INT64_C(1) << 31, EMBLA_ERR_ARGUMENT, "vocab is 2147483648");
