@@ -220,6 +220,11 @@ typedef struct {
 EMBLA_API const char *embla_gpt_preset_name(size_t n);
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out);
 
+/* Gives the shape of a preset another dim or number of heads; 0 keeps it. hidden and kv_heads keep
+ * their ratios. Where heads is 0, the shape gets the most heads, but no more than it had, that
+ * divide dim; each has an even size if positions are rotary. So set position_kind before. */
+EMBLA_API void embla_gpt_resize(embla_gpt_shape *shape, size_t dim, size_t heads);
+
 /* Creates a model with random weights. Tables are normal with 1/sqrt(dim), or with spread if it is
  * not 0. Linear layers are normal with spread (0 means 0.02); those that end a residual branch are
  * divided by sqrt(2 * layers). Gains are 1, biases 0. EMBLA_ERR_ARGUMENT and EMBLA_ERR_SHAPE say

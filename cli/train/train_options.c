@@ -81,35 +81,18 @@ static int read_kinds(const cli_args *args, embla_gpt_shape *s)
     return CLI_DONE;
 }
 
-/* The most heads, not more than the preset has, that divide dim. Rotary positions turn pairs, so
- * each head needs an even number of values. */
-static size_t fit_heads(const embla_gpt_shape *s)
-{
-    size_t heads = s->heads < s->dim ? s->heads : s->dim;
-    size_t unit = s->position_kind == EMBLA_POSITIONS_ROTARY ? 2 : 1;
-    while (heads > 1 && s->dim % (heads * unit) != 0) heads--;
-    return heads;
-}
-
-/* The hidden size and the number of key-value heads keep their ratio to --dim and --heads. */
 static int read_shape(const cli_args *args, embla_gpt_shape *s)
 {
-    size_t dim = s->dim, heads = s->heads, length = s->positions;
-    int code = read_size(args, "dim", &s->dim);
-    if (code == CLI_DONE) code = read_size(args, "heads", &s->heads);
+    size_t dim = 0, heads = 0, length = s->positions;
+    int code = read_size(args, "dim", &dim);
+    if (code == CLI_DONE) code = read_size(args, "heads", &heads);
     if (code == CLI_DONE) code = read_size(args, "layers", &s->layers);
     if (code == CLI_DONE) code = read_size(args, "length", &length);
     if (code == CLI_DONE) code = read_real(args, "dropout", 0, 1, &s->dropout);
     if (code == CLI_DONE) code = read_kinds(args, s);
     if (code != CLI_DONE) return code;
     s->positions = length;
-    if (!cli_args_given(args, "heads") && s->dim > 0) s->heads = fit_heads(s);
-    if (s->hidden > 0 && s->dim != dim) s->hidden = (s->hidden * s->dim / dim + 7) / 8 * 8;
-    if (s->kv_heads > 0 && s->heads != heads) {
-        s->kv_heads = s->kv_heads * s->heads / heads;
-        if (s->kv_heads == 0) s->kv_heads = 1;
-        while (!cli_args_given(args, "heads") && s->heads % s->kv_heads != 0) s->kv_heads--;
-    }
+    embla_gpt_resize(s, dim, heads);
     return CLI_DONE;
 }
 

@@ -233,7 +233,8 @@ class Train:
                 clip: float | None = None, decay: float | None = None, unit: str | None = None,
                 words: int | None = None, documents: bool | None = None,
                 validation: float | None = None, seed: int | None = None,
-                bf16: bool | None = None, threads: int = 0) -> Train: ...
+                bf16: bool | None = None, positions: str | None = None, untied: int = -1,
+                engine: str | None = None, threads: int = 0) -> Train: ...
     @classmethod
     def resume(cls, path: _Path, text: _Path, *, spread: float = 0.0,
                threads: int = 0) -> Train: ...

@@ -198,12 +198,13 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
           clip: float | None = None, decay: float | None = None, unit: str | None = None,
           words: int | None = None, documents: bool | None = None,
           validation: float | None = None, seed: int | None = None,
-          bf16: bool | None = None, film: Path | None = None) -> Run:
+          bf16: bool | None = None, positions: str | None = None, tied: bool | None = None,
+          engine: str | None = None, film: Path | None = None) -> Run:
     """Trains a model on a text file and saves it to the folder out.
 
     film is the name of a new .html file: a page that shows how the rows move, those of the
-    whole table or the first 300, and what the model writes meanwhile. It is written at the end, also after Ctrl-C; the film of the
-    result shows it in a notebook.
+    whole table or the first 300, and what the model writes meanwhile. It is written at the
+    end, also after Ctrl-C; the film of the result shows it in a notebook.
 
     progress is called after every step with a :class:`Report`, in place of the progress
     bar; if it returns False, the training ends early. progress=False means neither. Ctrl-C,
@@ -214,13 +215,18 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
     A training that has diverged (NaN, infinities) is kept, and raises :class:`RangeError`.
 
     The arguments from dim on are those of a new training. None means the value of the
-    preset. unit is "characters", "bytes", "words" or "tokens".
+    preset; dim without heads takes as many heads as divide it. unit is "characters",
+    "bytes", "words" or "tokens". positions is "learned", "sinusoidal", "rotary" or "none";
+    tied means that the token table is also the head. engine="none" gives the same bits on
+    every CPU, "library" uses the matrix library, "auto" chooses by the size of the model.
     """
     options: Any = {name: value for name, value in (
         ("dim", dim), ("layers", layers), ("heads", heads), ("batch", batch), ("length", length),
         ("rate", rate), ("final_rate", final_rate), ("warm_up", warm_up), ("schedule", schedule),
         ("dropout", dropout), ("clip", clip), ("decay", decay), ("unit", unit), ("words", words),
         ("documents", documents), ("validation", validation), ("seed", seed), ("bf16", bf16),
+        ("positions", positions), ("untied", None if tied is None else int(not tied)),
+        ("engine", engine),
     ) if value is not None}
     for name, value in options.items():
         if not isinstance(value, str) and not value >= 0:  # also a NaN
@@ -239,7 +245,8 @@ def train(text: Path | None = None, out: Path = "", *, preset: str = "gpt2-mini"
         noted = _noted(saved["note"])
         source = os.fspath(text) if text is not None else noted.get("text", "")
         if options:
-            raise ArgumentError(f"resume keeps the settings of the training; remove {', '.join(options)}")
+            names = ["tied" if name == "untied" else name for name in options]
+            raise ArgumentError(f"resume keeps the settings of the training; remove {', '.join(names)}")
         run = _embla.Train.resume(newest, source, spread=float(noted.get("spread", 0)),
                                   threads=threads)
         preset = noted.get("preset", preset)

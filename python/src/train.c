@@ -113,15 +113,16 @@ static void set_schedule(const embla_gpt_preset *p, int64_t steps, double rate, 
     if (final >= 0) s->final = final;
 }
 
-/* Sizes keep the preset's ratios: the hidden size to dim. */
-static void set_shape(size_t dim, size_t layers, size_t heads, size_t length, embla_gpt_shape *s)
+static const char *position_name(int n)
 {
-    size_t before = s->dim;
-    if (dim) s->dim = dim;
-    if (heads) s->heads = heads;
-    if (layers) s->layers = layers;
-    if (length) s->positions = length;
-    if (s->hidden > 0 && s->dim != before) s->hidden = (s->hidden * s->dim / before + 7) / 8 * 8;
+    static const char *const list[] = {"learned", "sinusoidal", "rotary", "none"};
+    return n < 4 ? list[n] : NULL;
+}
+
+static const char *engine_name(int n)
+{
+    static const char *const list[] = {"auto", "none", "library"};
+    return n < 3 ? list[n] : NULL;
 }
 
 static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -131,7 +132,7 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     size_t dim = 0, layers = 0, heads = 0, batch = 0, length = 0;
     int64_t steps = 0, warm_up = -1;
     double rate = 0, final = -1, dropout = -1, clip = -1, decay = -1;
-    int kind = -1, unit = EMBLA_CORPUS_CHARACTERS;
+    int kind = -1, unit = EMBLA_CORPUS_CHARACTERS, positions = -1, untied = -1, engine = 0;
     bool bf16 = false;
     embla_gpt_preset preset = {0};
     settings s = {.spread = 0};
@@ -143,6 +144,9 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         {.name = "heads", .kind = 'z', .to = &heads},
         {.name = "batch", .kind = 'z', .to = &batch},
         {.name = "length", .kind = 'z', .to = &length},
+        {.name = "positions", .kind = 'e', .to = &positions, .names = position_name},
+        {.name = "untied", .kind = 'i', .to = &untied},
+        {.name = "engine", .kind = 'e', .to = &engine, .names = engine_name},
         {.name = "steps", .kind = 'n', .to = &steps},
         {.name = "rate", .kind = 'd', .to = &rate},
         {.name = "final_rate", .kind = 'd', .to = &final},
@@ -180,7 +184,12 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         o->clip = clip >= 0 ? clip : preset.clip;
         o->compute = bf16 ? EMBLA_BF16 : EMBLA_F32;
         set_schedule(&preset, steps, rate, final, warm_up, kind, &o->schedule);
-        set_shape(dim, layers, heads, length, &s.shape);
+        o->engine = (embla_train_engine)engine;
+        if (layers) s.shape.layers = layers;
+        if (length) s.shape.positions = length;
+        if (positions >= 0) s.shape.position_kind = (embla_positions_kind)positions;
+        if (untied >= 0) s.shape.untied = untied > 0;
+        embla_gpt_resize(&s.shape, dim, heads);
         if (dropout >= 0) s.shape.dropout = dropout;
         s.corpus.kind = (embla_corpus_kind)unit;
         s.corpus.seed = o->seed;

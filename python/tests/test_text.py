@@ -228,6 +228,33 @@ def check_predictions(model):
         model.predict([])
 
 
+def test_shape_and_engine_of_a_training(tmp_path):
+    text = tmp_path / "names.txt"
+    text.write_text("\n".join(["anna", "bella", "clara", "dora", "emma", "frida", "greta"] * 8))
+    named = {"steps": 2, "length": 8, "batch": 2, "layers": 1, "seed": 3}
+
+    def shape(name, **options):
+        return embla.train(text, tmp_path / name, **named, **options).model.shape()
+
+    assert {k: v for k, v in shape("a", dim=16).items() if k in ("dim", "heads", "tied")} == \
+        {"dim": 16, "heads": 4, "tied": True}
+    llama = shape("b", preset="llama-mini", heads=3, tied=True)
+    assert (llama["heads"], llama["kv_heads"], llama["tied"]) == (3, 1, True)
+    assert shape("c", dim=12, positions="rotary", tied=False)["heads"] == 6
+    names = {kind: set(embla.train(text, tmp_path / kind, dim=12, positions=kind, **named)
+                       .model.tensors()) for kind in ("learned", "none")}
+    assert names["learned"] - names["none"] and not names["none"] - names["learned"]
+    a, b = (embla.train(text, tmp_path / f"e{i}", dim=48, engine="none", threads=i + 1, **named).model
+            for i in range(2))
+    assert all(np.array_equal(a.tensors()[k], b.tensors()[k]) for k in a.tensors())
+    with pytest.raises(embla.ArgumentError, match="positions"):
+        embla.train(text, tmp_path / "x", positions="waves")
+    with pytest.raises(embla.ArgumentError, match="engine"):
+        embla.train(text, tmp_path / "x", engine="gpu")
+    with pytest.raises(embla.ArgumentError, match="resume keeps .* remove tied, engine"):
+        embla.train(out=tmp_path / "a", resume=True, tied=True, engine="none")
+
+
 def test_training_is_saved_by_an_interrupt_and_resumed(tmp_path):
     text = tmp_path / "names.txt"
     text.write_text("\n".join(["anna", "bella", "clara", "dora", "emma", "frida", "greta"] * 8))

@@ -95,3 +95,28 @@ embla_status embla_gpt_shape_check(const embla_gpt_shape *shape, embla_gpt_shape
     *out = s;
     return EMBLA_OK;
 }
+
+/* The most heads, no more than s has, that divide dim into equal parts; even ones for rotary
+ * positions, which turn pairs. */
+static size_t fit_heads(const embla_gpt_shape *s)
+{
+    size_t heads = s->heads < s->dim ? s->heads : s->dim;
+    size_t unit = s->position_kind == EMBLA_POSITIONS_ROTARY ? 2 : 1;
+    while (heads > 1 && s->dim % (heads * unit) != 0) heads--;
+    return heads;
+}
+
+/* Sizes that are not valid are left as they are: embla_gpt_new refuses them. */
+void embla_gpt_resize(embla_gpt_shape *shape, size_t dim, size_t heads)
+{
+    size_t old_dim = shape->dim, old_heads = shape->heads;
+    if (dim > 0) shape->dim = dim;
+    if (shape->dim > EMBLA_DIM_MOST) return;
+    shape->heads = heads > 0 ? heads : fit_heads(shape);
+    if (shape->hidden > 0 && shape->dim != old_dim)
+        shape->hidden = (shape->hidden * shape->dim / old_dim + 7) / 8 * 8;
+    if (shape->kv_heads == 0 || shape->heads == old_heads || shape->heads > EMBLA_DIM_MOST) return;
+    shape->kv_heads = shape->kv_heads * shape->heads / old_heads;
+    if (shape->kv_heads == 0) shape->kv_heads = 1;
+    while (shape->heads % shape->kv_heads != 0) shape->kv_heads--;
+}

@@ -348,6 +348,31 @@ static void what_0_stands_for_is_filled_in(void **state)
     embla_gpt_free(gpt);
 }
 
+static void sizes_keep_the_ratios_of_the_preset(void **state)
+{
+    (void)state;
+    embla_gpt_preset preset;
+    assert_status(embla_gpt_preset_find("llama-mini", &preset), EMBLA_OK);
+    /* dim, heads asked; heads, kv_heads, hidden expected of 6, 2 and 512 */
+    static const size_t cases[][5] = {
+        {0, 0, 6, 2, 512},  {192, 3, 3, 1, 512}, {96, 12, 12, 4, 256},
+        {64, 0, 4, 1, 176}, {20, 0, 5, 1, 56},   {4, 0, 2, 1, 16},
+        {7, 0, 1, 1, 24},   {192, 5, 5, 1, 512}, {384, 0, 6, 2, 1024}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        embla_gpt_shape s = preset.shape;
+        s.position_kind = cases[i][0] == 20 ? EMBLA_POSITIONS_LEARNED : s.position_kind;
+        embla_gpt_resize(&s, cases[i][0], cases[i][1]);
+        if (cases[i][0] > 0) assert_int_equal(s.dim, cases[i][0]);
+        assert_int_equal(s.heads, cases[i][2]);
+        assert_int_equal(s.kv_heads, cases[i][3]);
+        assert_int_equal(s.hidden, cases[i][4]);
+    }
+    embla_gpt_shape s = preset.shape;
+    embla_gpt_resize(&s, SIZE_MAX, 0); /* refused later, without an overflow here */
+    embla_gpt_resize(&s, 0, SIZE_MAX);
+    assert_int_equal(s.hidden, 512);
+}
+
 #define REFUSED(change, status, text)                                                              \
     do {                                                                                           \
         embla_gpt_shape s = tiny();                                                                \
@@ -541,6 +566,7 @@ int main(void)
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
         cmocka_unit_test(other_arguments_are_refused),
         cmocka_unit_test(room_is_what_the_plan_said),
+        cmocka_unit_test(sizes_keep_the_ratios_of_the_preset),
         cmocka_unit_test(room_is_made_once_and_grows),
         cmocka_unit_test(every_allocation_may_fail),
     };
