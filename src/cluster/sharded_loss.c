@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/layout.h"
 #include "base/options.h"
 #include "base/parallel.h"
@@ -364,7 +365,7 @@ static void finish_logits(call *c, const shard *t)
             memset(logits, 0, c->c * sizeof *logits);
             continue;
         }
-        c->loss += log(sum) + (double)c->highest[k] - c->chosen[k];
+        c->loss += embla_log(sum) + (double)c->highest[k] - c->chosen[k];
         c->report.correct += c->chosen[k] == (double)c->highest[k];
         for (size_t i = 0; i < c->s->buckets; i++) {
             const block b = block_at(c, i);

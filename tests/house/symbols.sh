@@ -59,4 +59,8 @@ for library in "$@"; do
     needed=$(objdump -p "$library" | awk '$1 == "NEEDED" {print $2}' |
         grep -vE '^(libembla|libembla_text|libembla_lab|libc|libm|libpthread|ld-linux.*)\.so' || true)
     [ -z "$needed" ] || fail "${library##*/} needs more than it should: $needed"
+    # Functions that each C library rounds in its own way: base/elementary.h has them.
+    rounded=$(nm -D --undefined-only "$library" | awk '{sub(/@.*/, "", $2); print $2}' |
+        grep -xE '(a?(sin|cos|tan)h?|atan2|sincos|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erfc?|[lt]gamma)[fl]?' || true)
+    [ -z "$rounded" ] || fail "${library##*/} uses functions that differ between C libraries: $rounded"
 done

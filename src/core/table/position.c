@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/elementary.h"
 #include "base/status.h"
 
 embla_status embla_sinusoid(int64_t first, size_t count, size_t dim, double base, float *out)
@@ -26,10 +27,10 @@ embla_status embla_sinusoid(int64_t first, size_t count, size_t dim, double base
         return embla_fail(EMBLA_ERR_ARGUMENT, "%zu positions are requested, but out is NULL",
                           count);
     for (size_t column = 0; column < dim; column++) {
-        double rate = pow(base, -(double)(column - column % 2) / (double)dim);
+        double rate = embla_pow(base, -(double)(column - column % 2) / (double)dim);
         for (size_t i = 0; i < count; i++) {
             double angle = (double)(first + (int64_t)i) * rate;
-            out[i * dim + column] = (float)(column % 2 ? cos(angle) : sin(angle));
+            out[i * dim + column] = (float)(column % 2 ? embla_cos(angle) : embla_sin(angle));
         }
     }
     return EMBLA_OK;

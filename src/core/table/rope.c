@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/elementary.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -36,7 +37,7 @@ struct embla_rope {
  * context. */
 static double yarn_pair(double turns, size_t dim, double context, double theta)
 {
-    return (double)dim * log(context / (turns * TWO_PI)) / (2.0 * log(theta));
+    return (double)dim * embla_log(context / (turns * TWO_PI)) / (2.0 * embla_log(theta));
 }
 
 /* The part of the rate that is kept: 1 means unchanged, 0 means divided by factor. */
@@ -57,8 +58,9 @@ static double kept_share(const embla_rope_options *o, size_t dim, size_t pair, d
 static double pair_rate(const embla_rope_options *o, size_t dim, size_t pair)
 {
     double d = (double)dim, theta = o->theta;
-    if (o->scaling == EMBLA_ROPE_SCALING_NTK && dim > 2) theta *= pow(o->factor, d / (d - 2.0));
-    double rate = pow(theta, -2.0 * (double)pair / d);
+    if (o->scaling == EMBLA_ROPE_SCALING_NTK && dim > 2)
+        theta *= embla_pow(o->factor, d / (d - 2.0));
+    double rate = embla_pow(theta, -2.0 * (double)pair / d);
     if (o->scaling == EMBLA_ROPE_SCALING_LINEAR) return rate / o->factor;
     if (o->scaling == EMBLA_ROPE_SCALING_YARN || o->scaling == EMBLA_ROPE_SCALING_LLAMA3) {
         double part = kept_share(o, dim, pair, rate);
@@ -98,7 +100,8 @@ static embla_status check_options(embla_rope_options *o)
             "beta_fast is %g and beta_slow is %g; beta_fast must be greater, and beta_slow above 0",
             o->beta_fast, o->beta_slow);
     if (o->attention == 0.0)
-        o->attention = o->scaling == EMBLA_ROPE_SCALING_YARN ? 0.1 * log(o->factor) + 1.0 : 1.0;
+        o->attention =
+            o->scaling == EMBLA_ROPE_SCALING_YARN ? 0.1 * embla_log(o->factor) + 1.0 : 1.0;
     if (!isfinite(o->attention))
         return embla_fail(EMBLA_ERR_ARGUMENT, "attention is %g; it must be finite", o->attention);
     return EMBLA_OK;
@@ -110,8 +113,8 @@ static void cosines_at(const embla_rope *rope, int64_t position, size_t first, s
 {
     for (size_t i = 0; i < n; i++) {
         double angle = (double)position * rope->rate[first + i];
-        cosine[i] = (float)(cos(angle) * rope->attention);
-        sine[i] = (float)(sin(angle) * rope->attention);
+        cosine[i] = (float)(embla_cos(angle) * rope->attention);
+        sine[i] = (float)(embla_sin(angle) * rope->attention);
     }
 }
 

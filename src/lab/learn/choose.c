@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "base/elementary.h"
 #include "base/kernels.h"
 #include "base/options.h"
 #include "base/threads.h"
@@ -86,8 +87,8 @@ static mass total_of(const look *l, size_t v)
     for (int64_t c = 0; c < l->walk->chunks; c++) {
         if (chunks[c].most == -INFINITY) continue;
         double gap = embla_below((double)chunks[c].most, (double)total.most);
-        total.plain += chunks[c].plain * exp(gap);
-        total.tempered += chunks[c].tempered * exp(gap * inverse);
+        total.plain += chunks[c].plain * embla_exp(gap);
+        total.tempered += chunks[c].tempered * embla_exp(gap * inverse);
     }
     return total;
 }
@@ -108,14 +109,16 @@ static void keep_best(embla_best *list, const float *x, size_t n, int64_t first,
 static float floor_so_far(const look *l, mass *seen, const mass *chunk)
 {
     if (chunk->most > seen->most) {
-        seen->tempered *= exp(embla_below((double)seen->most, (double)chunk->most) * l->inverse);
+        seen->tempered *=
+            embla_exp(embla_below((double)seen->most, (double)chunk->most) * l->inverse);
         seen->most = chunk->most;
     }
     if (chunk->most > -INFINITY)
-        seen->tempered += chunk->tempered *
-                          exp(embla_below((double)chunk->most, (double)seen->most) * l->inverse);
+        seen->tempered +=
+            chunk->tempered *
+            embla_exp(embla_below((double)chunk->most, (double)seen->most) * l->inverse);
     if (!isfinite(seen->most)) return -INFINITY;
-    double floor = fmax(l->rare + log(seen->tempered), l->unlikely);
+    double floor = fmax(l->rare + embla_log(seen->tempered), l->unlikely);
     floor = (double)seen->most + floor / l->inverse;
     return (float)(floor - 1e-6 * fabs(floor) - 1e-30);
 }
@@ -192,8 +195,8 @@ static embla_status new_floors(look *l, embla_arena *arena, double top_p, double
 {
     size_t lists = (size_t)l->walk->threads * l->count;
     bool rare = top_p > 0.0 && top_p < 1.0 - 1e-9;
-    l->rare = rare ? log(0.5 * (1.0 - top_p) / (double)l->walk->head.rows) : -INFINITY;
-    l->unlikely = min_p > 0.0 ? log(min_p) : -INFINITY;
+    l->rare = rare ? embla_log(0.5 * (1.0 - top_p) / (double)l->walk->head.rows) : -INFINITY;
+    l->unlikely = min_p > 0.0 ? embla_log(min_p) : -INFINITY;
     if (!rare && min_p == 0.0) return EMBLA_OK;
     EMBLA_TRY(embla_arena_many(arena, lists, sizeof *l->seen, "sums so far", &l->seen));
     for (size_t i = 0; i < lists; i++) l->seen[i] = (mass){.most = -INFINITY};
@@ -241,8 +244,8 @@ static embla_choice choice_of(embla_scored who, const mass *total)
     if (who.row < 0) return none;
     return (embla_choice){.token = (int32_t)who.row,
                           .logit = (float)who.score,
-                          .log_probability =
-                              embla_below(who.score, (double)total->most) - log(total->plain)};
+                          .log_probability = embla_below(who.score, (double)total->most) -
+                                             embla_log(total->plain)};
 }
 
 /* How many vectors one pass serves; this depends on sizes alone. */
@@ -325,7 +328,7 @@ typedef struct {
 
 static double floor_of(const rules *r, float most)
 {
-    return r->min_p > 0.0 ? (double)most + r->temperature * log(r->min_p) : -INFINITY;
+    return r->min_p > 0.0 ? (double)most + r->temperature * embla_log(r->min_p) : -INFINITY;
 }
 
 static embla_status draw_deep(const look *first, size_t v, const rules *r, mass *total,
@@ -387,9 +390,9 @@ static size_t count_drawable(const look *l, const rules *r, candidates *c, const
     if (r->top_p > 0.0) {
         double all = r->top_k > 0 ? 0.0 : total->tempered, sum = 0.0;
         for (size_t i = 0; r->top_k > 0 && i < n; i++)
-            all += exp(embla_below(candidate(c, i).score, (double)total->most) * l->inverse);
+            all += embla_exp(embla_below(candidate(c, i).score, (double)total->most) * l->inverse);
         for (n = 0; n < kept->count && (n == 0 || sum < r->top_p * all); n++)
-            sum += exp(embla_below(candidate(c, n).score, (double)total->most) * l->inverse);
+            sum += embla_exp(embla_below(candidate(c, n).score, (double)total->most) * l->inverse);
         deeper = deeper && sum < r->top_p * all;
     }
     if (deeper && candidate(c, n - 1).score >= floor) return 0;

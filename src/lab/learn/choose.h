@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/best.h"
+#include "base/elementary.h"
 #include "base/half.h"
 #include "base/math.h"
 #include "base/random.h"
@@ -51,7 +52,7 @@ static inline double embla_luck_of(embla_luck_words words, size_t i)
     size_t half = i / EMBLA_RANDOM_LANES, lane = i % EMBLA_RANDOM_LANES;
     uint64_t bits = (uint64_t)words[2 * half][lane] << 32 | words[2 * half + 1][lane];
     double u = ((double)(bits >> 12) + 0.5) * 0x1p-52;
-    return -log(-log1p(-u));
+    return -embla_log(-embla_log1p(-u));
 }
 
 /* ---- who takes part in the draw, and who leads it ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head: products of hidden vectors with the rows of a table, turned into logits. A few vectors
- * take one pass over the table at the speed of memory (engine/score.c). More vectors are multiplied
- * by the engine in tiles of fixed size, one thread for each tile, so no result depends on the
- * number of threads.
+ * take one pass over the table at the speed of memory (engine/score.c), and so do the vectors of a
+ * small model, whose results are then the same on every machine. More vectors are multiplied by the
+ * engine in tiles of fixed size, one thread for each tile, so no result depends on the number of
+ * threads.
  */
 #include "learn/head.h"
 
@@ -108,6 +109,7 @@ enum {
     CHUNK_MOST = 1024,
     TILE_MOST = 512,
     CHUNKS_MOST = 1 << 16,
+    SMALL = 1 << 17,       /* up to so many multiplications, the engine is not used */
     DIM_PRODUCTS = 1 << 16 /* longer rows make tiles too large for products */
 };
 
@@ -142,7 +144,9 @@ embla_status embla_walk_of(const embla_head *head, const float *hidden, size_t c
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%zu vectors of %zu numbers for %" PRId64 " tokens do not fit in memory",
                           count, w.dim, w.head.rows);
-    w.products = count > FEW && w.dim <= DIM_PRODUCTS && embla_engine_has_products();
+    double multiplications = (double)w.head.rows * (double)w.dim * (double)count;
+    w.products = count > FEW && w.dim <= DIM_PRODUCTS && multiplications > SMALL &&
+                 embla_engine_has_products();
     w.chunk = chunk_of(&w);
     w.chunks = (w.head.rows - 1) / (int64_t)w.chunk + 1;
     double work =

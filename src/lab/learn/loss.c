@@ -23,6 +23,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/options.h"
@@ -349,10 +350,10 @@ static void finish_token(job *j, size_t i)
     t->base = max == -INFINITY ? 0.0f : max;
     for (size_t b = 0; b < j->blocks; b++) {
         double over = parts[b].max == -INFINITY ? 0.0 : (double)parts[b].max;
-        sum += parts[b].sum * exp(over - (double)t->base);
+        sum += parts[b].sum * embla_exp(over - (double)t->base);
         plain += parts[b].plain;
     }
-    double lse = (double)t->base + log(sum), smooth = options->smoothing,
+    double lse = (double)t->base + embla_log(sum), smooth = options->smoothing,
            nll = lse - (double)t->logit;
     t->z = options->z_loss > 0.0 ? options->z_loss * lse * lse : 0.0;
     t->loss = smooth > 0.0 ? (1.0 - smooth) * nll + smooth * (lse - plain / (double)j->rows) : nll;
@@ -361,7 +362,7 @@ static void finish_token(job *j, size_t i)
     double both = 1.0 + 2.0 * options->z_loss * lse;
     t->factor = (float)(j->weight * both / sum);
     /* p * both - (1 - smooth) - smooth / rows, accurate also near p = 1 */
-    double short_of_one = expm1(-nll);
+    double short_of_one = embla_expm1(-nll);
     double rest = short_of_one + (both - 1.0) * (short_of_one + 1.0) + smooth;
     t->at_target = (float)(j->weight * (rest - smooth / (double)j->rows));
 }

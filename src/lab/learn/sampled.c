@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/half.h"
 #include "base/kernels.h"
 #include "base/layout.h"
@@ -96,7 +97,7 @@ static int64_t token_for(double u, const embla_negatives *negatives, int64_t row
 {
     double x = negatives->proposal == EMBLA_PROPOSAL_UNIFORM
                    ? floor(u * (double)rows)
-                   : floor(exp(u * log1p((double)rows))) - 1;
+                   : floor(embla_exp(u * embla_log1p((double)rows))) - 1;
     if (!(x > 0)) return 0;
     return x < (double)rows ? (int64_t)x : rows - 1;
 }
@@ -118,8 +119,8 @@ double embla_sampled_log_chance(const embla_negatives *negatives, int64_t rows, 
 {
     double share = negatives->proposal == EMBLA_PROPOSAL_UNIFORM
                        ? 1 / (double)rows
-                       : log1p(1 / ((double)token + 1)) / log1p((double)rows);
-    return log(-expm1((double)negatives->negatives * log1p(-share)));
+                       : embla_log1p(1 / ((double)token + 1)) / embla_log1p((double)rows);
+    return embla_log(-embla_expm1((double)negatives->negatives * embla_log1p(-share)));
 }
 
 /* ---- a call ---- */
@@ -216,13 +217,14 @@ static void finish_token(const call *c, size_t k, size_t i)
 
     float most = embla_softmax_max(logits, n), base = own > most ? own : most;
     double sum = NAN;
-    if (isfinite(base)) sum = embla_softmax_sum(logits, n, base) + exp((double)own - (double)base);
-    c->losses[k] = log(sum) + (double)base - (double)own;
+    if (isfinite(base))
+        sum = embla_softmax_sum(logits, n, base) + embla_exp((double)own - (double)base);
+    c->losses[k] = embla_log(sum) + (double)base - (double)own;
     c->right[k] = right && !isnan(sum);
     if (!c->hidden_gradient && !c->table_gradient) return;
     embla_softmax_gradient(logits, n, base, (float)((double)c->step / sum), 0.0f);
     c->dots[i] =
-        (float)(expm1(-c->losses[k]) * (double)c->step); /* p - 1, accurate also near p = 1 */
+        (float)(embla_expm1(-c->losses[k]) * (double)c->step); /* p - 1, accurate also near p = 1 */
     back_to_sums(c, kept, n, logits);
     back_to_sums(c, &plain, 1, &c->dots[i]);
 }

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "base/elementary.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "embla_learn.h"
@@ -71,8 +72,9 @@ static double share_of(const embla_schedule *s, int64_t step)
      * rate. */
     int64_t line = s->steps - 1 - s->warm_up;
     double share = line > 0 ? (double)(step - s->warm_up) / (double)line : 0.0;
-    return s->kind == EMBLA_SCHEDULE_COSINE ? 0.5 * (1.0 - cos(3.14159265358979323846 * share))
-                                            : share;
+    return s->kind == EMBLA_SCHEDULE_COSINE
+               ? 0.5 * (1.0 - embla_cos(3.14159265358979323846 * share))
+               : share;
 }
 
 embla_status embla_schedule_rate(const embla_schedule *schedule, int64_t step, double *out)

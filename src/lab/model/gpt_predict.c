@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/best.h"
+#include "base/elementary.h"
 #include "base/finite.h"
 #include "base/options.h"
 #include "base/parallel.h"
@@ -55,7 +56,7 @@ static embla_status weigh_place(const job *j, size_t index, const float *logits,
                           j->tokens[index], index);
     *out = (place){.logits = logits, .vocab = vocab, .inverse = j->inverse};
     out->most = (double)embla_softmax_max(logits, (size_t)vocab);
-    out->log_mass = log(embla_softmax_mass(logits, (size_t)vocab, out->most, j->inverse));
+    out->log_mass = embla_log(embla_softmax_mass(logits, (size_t)vocab, out->most, j->inverse));
     return EMBLA_OK;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/elementary.h"
 #include "base/kernels.h"
 #include "base/layout.h"
 #include "base/mem.h"
@@ -172,7 +173,7 @@ static void finish_block(const tile_of *tile, const float *most, const double *s
     for (size_t r = 0; r < tile->queries; r++) {
         float share = (float)(1.0 / sums[r]);
         for (size_t i = 0; i < tile->size; i++) out[r * out_stride + i] *= share;
-        if (stats) stats[r] = (float)((double)most[r] + log(sums[r]));
+        if (stats) stats[r] = (float)((double)most[r] + embla_log(sums[r]));
     }
 }
 

@@ -108,7 +108,7 @@ EMBLA_BODY void short_forward_body(const short_job *job, const one_head *h, floa
             raise_row(line, row + r + 1, n, most);
             double sum = embla_sum_row_f32(line, n);
             share[r] = (float)(1.0 / sum);
-            h->sums[row + r] = (float)((double)most + log(sum));
+            h->sums[row + r] = (float)((double)most + embla_log(sum));
         }
         EMBLA_PICK(sum_wide)(scores, keys, 1, v, wide, count, false, out, wide, wide);
         for (size_t r = 0; r < SHORT_ROWS && row + r < job->length; r++)

@@ -2,9 +2,9 @@
 /* The head of a model and its loss. If the engine is worth it, this is embla_head_loss over a
  * view of the table. Otherwise a linear layer computes the logits of a chunk of counted tokens, and
  * their gradients. Chunks depend only on sizes, and are processed in order. */
-#include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/layout.h"
 #include "base/math.h"
 #include "learn/loss.h"
@@ -129,13 +129,14 @@ static void add_losses(head_call *c, float *x, size_t count, const token_of *tok
 {
     for (size_t t = 0; t < count; t++) {
         float *row = x + t * c->vocab;
-        double sum = embla_softmax_plain_sum(row, c->vocab), loss = log(sum) + tokens[t].below;
+        double sum = embla_softmax_plain_sum(row, c->vocab),
+               loss = embla_log(sum) + tokens[t].below;
         float share = (float)(c->share / sum);
         c->loss += loss;
         c->correct += tokens[t].correct;
         if (!c->dhidden) continue;
         for (size_t i = 0; i < c->vocab; i++) row[i] *= share;
-        row[c->targets[c->places[t]]] = (float)(c->share * expm1(-loss));
+        row[c->targets[c->places[t]]] = (float)(c->share * embla_expm1(-loss));
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rotates heads by their position, for rotary positions. */
-#include <math.h>
-
+#include "base/elementary.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -43,8 +42,8 @@ static void rotate_position(const rotation *t, size_t p)
         size_t left = t->size / 2 - pair, n = left < PAIRS ? left : PAIRS;
         for (size_t i = 0; i < n; i++) {
             double angle = (double)(t->first + p) * t->rates[pair + i];
-            cosine[i] = cos(angle);
-            sine[i] = t->back ? -sin(angle) : sin(angle);
+            cosine[i] = embla_cos(angle);
+            sine[i] = t->back ? -embla_sin(angle) : embla_sin(angle);
         }
         for (size_t token = p; token < t->n; token += t->length)
             turn(t, t->x + token * t->stride, pair, n, cosine, sine);
@@ -73,7 +72,8 @@ embla_status embla_rotate_heads(const embla_layer_way *way, const embla_gpt_shap
         EMBLA_TRY(embla_mem_new(bytes, "the frequencies of a rotary embedding", &memory));
         rates = memory;
     }
-    for (size_t i = 0; i < size / 2; i++) rates[i] = pow(theta, -2.0 * (double)i / (double)size);
+    for (size_t i = 0; i < size / 2; i++)
+        rates[i] = embla_pow(theta, -2.0 * (double)i / (double)size);
     rotation t = {.shape = shape,
                   .size = size,
                   .heads = heads,

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/elementary.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "embla_lab.h"
@@ -49,8 +50,8 @@ static void summarize(const double *s, size_t n, embla_spectrum_report *out)
         fourth += s[i] * s[i] * s[i] * s[i];
     }
     if (!(sum > 0)) return;
-    for (size_t i = 0; i < n && s[i] > 0; i++) entropy -= s[i] / sum * log(s[i] / sum);
-    out->effective_rank = exp(entropy);
+    for (size_t i = 0; i < n && s[i] > 0; i++) entropy -= s[i] / sum * embla_log(s[i] / sum);
+    out->effective_rank = embla_exp(entropy);
     out->participation = squares * squares / fourth;
     out->stable_rank = squares / (s[0] * s[0]);
     out->rank_50 = directions(s, n, squares, 0.5);
