@@ -11,8 +11,7 @@
 
 static const char *const samples[] = {
     "Le roi et la reine.",
-    "an manna 12,345 b\xc3\xa9"
-    "ka",
+    "an manna 12,345 b\xc3\xa9 ka",
     "  two  spaces\tand\nlines ",
     "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xf0\x9f\x99\x82 \xff broken",
     "",
