@@ -196,6 +196,7 @@ static void presets_have_their_published_totals(void **state)
                  {"gpt2", 124439808},
                  {"andrea-12m", 12780288},
                  {"andrea-120m", 98698752},
+                 {"andrea-480m", 480513024},
                  {"llama-3.1-8b", INT64_C(8030261248)},
                  {"llama-3.1-70b", INT64_C(70553706496)},
                  {"llama-3.1-405b", INT64_C(405853388800)}};
@@ -206,9 +207,11 @@ static void presets_have_their_published_totals(void **state)
 
 static void every_preset_can_be_found_and_costed(void **state)
 {
-    static const char *const wanted[] = {"microgpt",          "gpt2",         "andrea-12m",
-                                         "andrea-120m",       "llama-3.1-8b", "llama-3.1-70b",
-                                         "llama-3.1-405b",    "gemma-3",      "deepseek-v4.1-flash",
+    static const char *const wanted[] = {"microgpt",          "gpt2",
+                                         "andrea-12m",        "andrea-120m",
+                                         "andrea-480m",       "llama-3.1-8b",
+                                         "llama-3.1-70b",     "llama-3.1-405b",
+                                         "gemma-3",           "deepseek-v4.1-flash",
                                          "qwen3.8-flash-next"};
     size_t n = 0;
     (void)state;
