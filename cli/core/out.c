@@ -105,6 +105,31 @@ void cli_out_fact(const char *label, const char *format, ...)
     wrap(shown, printf("%-*s", CLI_LABEL, label), CLI_LABEL, cli_out_width());
 }
 
+/* Where a line of a command of at most `width` columns ends: at the last space outside quotes, if
+ * the command is longer. */
+static size_t line_end(const char *text, size_t width)
+{
+    const size_t length = strlen(text);
+    size_t end = length;
+    bool quoted = false;
+    if (length <= width) return length;
+    for (size_t i = 0; i < length && (i + 2 <= width || end == length); i++) { /* room for " \\" */
+        if (text[i] == '"') quoted = !quoted;
+        if (text[i] == ' ' && !quoted) end = i;
+    }
+    return end;
+}
+
+void cli_out_command(const char *text)
+{
+    const size_t width = (size_t)cli_out_width() - 5;
+    const char *before = "   $ ";
+    for (size_t end; *text; text += end + (text[end] == ' '), before = "     ") {
+        end = line_end(text, width);
+        printf("%s%.*s%s\n", before, (int)end, text, text[end] ? " \\" : "");
+    }
+}
+
 const char *cli_out_block(double share, int tall, int line, bool utf8)
 {
     static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

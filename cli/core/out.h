@@ -35,6 +35,9 @@ bool cli_out_fits(int columns);
 #define CLI_LABEL 14
 void cli_out_fact(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints "   $ command" so that it can be copied from a narrow terminal. */
+void cli_out_command(const char *text);
+
 /* One character of a vertical bar that fills `share` of `tall` lines; line 0 is the bottom. UTF-8
  * bars have eighths. A share above 0 is always visible. */
 const char *cli_out_block(double share, int tall, int line, bool utf8);

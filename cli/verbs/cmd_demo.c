@@ -296,32 +296,6 @@ static int run_in_new_folder(const demo_step *step, const char *folder)
     return code;
 }
 
-/* Where a line of a command of at most `width` columns ends: at the last space outside quotes, if
- * the command is longer. */
-static size_t line_end(const char *text, size_t width)
-{
-    const size_t length = strlen(text);
-    size_t end = length;
-    bool quoted = false;
-    if (length <= width) return length;
-    for (size_t i = 0; i < length && (i + 2 <= width || end == length); i++) { /* room for " \\" */
-        if (text[i] == '"') quoted = !quoted;
-        if (text[i] == ' ' && !quoted) end = i;
-    }
-    return end;
-}
-
-/* Prints a command so that it can be copied from a narrow terminal. */
-static void show_command(const char *text)
-{
-    const size_t width = (size_t)cli_out_width() - 5;
-    const char *before = "   $ ";
-    for (size_t end; *text; text += end + (text[end] == ' '), before = "     ") {
-        end = line_end(text, width);
-        printf("%s%.*s%s\n", before, (int)end, text, text[end] ? " \\" : "");
-    }
-}
-
 static int run_step(size_t number, const char *folder)
 {
     const demo_step *step = &steps[number];
@@ -329,10 +303,10 @@ static int run_step(size_t number, const char *folder)
     printf("\n%zu. ", number + 1);
     cli_out_wrapped(step->why, 3, 3);
     putchar('\n');
-    if (step->before) show_command(step->before);
+    if (step->before) cli_out_command(step->before);
     for (size_t i = 0; i <= last_command(step); i++) {
         write_command(step->commands[i], text, sizeof text);
-        show_command(text);
+        cli_out_command(text);
     }
     putchar('\n');
     return last_command(step) > 0 ? run_in_new_folder(step, folder)
@@ -355,6 +329,8 @@ static int walk(const char *folder)
         "next",
         "'embla demo -o embla-demo && cd embla-demo' gives you a copy to work in. The examples "
         "of 'embla help VERB' and of the README run there.");
+    cli_out_fact("then", "'embla demo --quiz' asks %d questions about what you have seen.",
+                 CLI_QUESTIONS);
     return CLI_DONE;
 }
 

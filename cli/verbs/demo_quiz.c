@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/out.h"
@@ -85,11 +86,12 @@ static const struct {
              "tell them apart?",
      .choices = {"yes, the letters come in another order", "no", "only if it is trained longer"},
      .right = 'b',
-     .answer = "One layer sees its last token and which tokens came before it, but not in which "
-               "order. So both continue alike. Two layers see more, because the causal mask shows "
-               "each token only those before it.",
+     .answer =
+         "One layer sees its last token and which tokens came before it, but not in which "
+         "order. So the same letters follow both, with the same probabilities. Two layers see "
+         "more, because the causal mask shows each token only those before it.",
      .commands = {"train names.txt --preset microgpt --positions none -o n -q",
-                  "generate n elin --temperature 0", "generate n lein --temperature 0"},
+                  "predict n elin --top 3", "predict n lein --top 3"},
      .writes = true},
     {.text = "names has rows for the positions 0 to 15. Which row is added at position 16?",
      .choices = {"row 0 again", "zeros", "none, this is an error"},
@@ -159,7 +161,7 @@ static const struct {
      .choices = {"rare words", "its own three words", "nothing"},
      .right = 'b',
      .answer = "The words of the question are no answers, by rule. Often one of them is the "
-               "nearest row of the sum.",
+               "nearest row of the sum. Here king is the second.",
      .commands = {"analogy words.vec king - man + woman --top 4 --keep-words"}},
     {.text = "The head of GPT-2 uses the token table (tied). What does this save?",
      .choices = {"half of the multiplications", "memory", "both"},
@@ -219,7 +221,11 @@ static int run_command(const char *command)
 static void run_commands(size_t q)
 {
     for (size_t i = 0; i < COMMANDS && questions[q].commands[i]; i++) {
-        printf("\n   $ embla %s\n\n", questions[q].commands[i]);
+        char command[176];
+        (void)snprintf(command, sizeof command, "embla %s", questions[q].commands[i]);
+        putchar('\n');
+        cli_out_command(command);
+        putchar('\n');
         (void)fflush(stdout);
         (void)run_command(questions[q].commands[i]); /* one of them shows an error */
     }
@@ -278,7 +284,7 @@ static verdict judge(size_t q, const char *line)
     char digits[32], *end = NULL;
     while (isspace((unsigned char)*line)) line++;
     if (*line == '\0') return SKIPPED;
-    if (*line == 'q') return ENDED;
+    if (strcasecmp(line, "q") == 0 || strcasecmp(line, "quit") == 0) return ENDED;
     if (questions[q].right) {
         const char letter = (char)tolower((unsigned char)*line);
         const bool one = line[1 + (line[1] == ')')] == '\0';
@@ -306,7 +312,7 @@ static bool read_line(char *line, size_t size)
 
 static void print_question(size_t q)
 {
-    cli_out_wrapped(questions[q].text, printf("%zu. ", q + 1), 4);
+    cli_out_wrapped(questions[q].text, printf("%2zu. ", q + 1), 4);
     for (size_t i = 0; i < CHOICES && questions[q].choices[i]; i++)
         cli_out_wrapped(questions[q].choices[i], printf("    %c) ", choice_letter(i)), 7);
 }
@@ -379,7 +385,7 @@ static int print_all(size_t first, size_t end)
     }
     printf("Answers\n");
     for (size_t q = first; q < end; q++) {
-        const int column = printf("\n%zu. %s. ", q + 1, right_text(q, text)) - 1;
+        const int column = printf("\n%2zu. Answer: %s. ", q + 1, right_text(q, text)) - 1;
         cli_out_wrapped(questions[q].answer, column, 4);
         for (size_t i = 0; i < COMMANDS && questions[q].commands[i]; i++)
             printf("    $ embla %s\n", questions[q].commands[i]);

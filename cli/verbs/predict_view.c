@@ -107,7 +107,8 @@ static void print_facts(const cli_prediction *p)
                  s->untied ? "separate from the token table" : "tied to the token table",
                  cli_commas(s->vocab, vocab), s->dim);
     if (p->temperature != 1)
-        cli_out_fact("temperature", "%g: the logits below are divided by it; their order stays",
+        cli_out_fact("temperature",
+                     "%g: probabilities are of logits divided by it; their order stays",
                      p->temperature);
 }
 

@@ -19,8 +19,8 @@ embla demo --quiz --json | sed 's/{"number"/\n&/g' | sed -n 's/^{"number":\([0-9
 echo "-- on a terminal"
 mkdir tmp
 export TMPDIR=$PWD/tmp
-on_terminal() { # ANSWERS ARGUMENTS: what it prints, without what the terminal echoes
-    (sleep 0.3; printf '%b' "$1"; sleep 0.3) | script -qec "stty -echo cols 80 rows 50; embla demo $2" /dev/null |
+on_terminal() { # ANSWERS ARGUMENTS COLUMNS: what it prints, without what the terminal echoes
+    (sleep 0.3; printf '%b' "$1"; sleep 0.3) | script -qec "stty -echo cols ${3:-80} rows 50; embla demo $2" /dev/null |
         tr -d '\r' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g'
 }
 on_terminal 'b?\n12x\n0\n' "--question 3" >screen
@@ -31,3 +31,6 @@ on_terminal '\n\n128,000\n' "--question 4" | grep -E "The answer|Right|right|ski
 on_terminal '5\n' "--question 14" | grep -E "Right|^changed|right" | cut -c 1-22
 ls tmp | wc -l
 on_terminal 'b\n\nc\nq\n' --quiz | grep -E "Right|No:|right" # ends early
+on_terminal 'queen\nb\n' "--question 17" | grep -E "is not|Right|right" # a word with q does not end it
+on_terminal 'b\n' "--question 8" 60 | grep -A 1 -F '$ embla train' # a command can be copied
+on_terminal 'b\n' "--question 8" | grep -F '  ends the text' | sort -u | wc -l # both continue alike
