@@ -27,8 +27,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Damerau-Levenshtein distance without case: letters to change, add, drop or swap. */
-static size_t edit_distance(const char *a, const char *b)
+size_t cli_word_distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX_LENGTH + 1], m = strlen(a), n = strlen(b);
     if (m > WORD_MAX_LENGTH || n > WORD_MAX_LENGTH) return WORD_MAX_LENGTH;
@@ -58,7 +57,7 @@ static void update_guess(candidate *guess, const char *name)
     size_t length = strlen(guess->word);
     size_t distance = length > 1 && strncasecmp(guess->word, name, length) == 0
                           ? 1
-                          : edit_distance(guess->word, name);
+                          : cli_word_distance(guess->word, name);
     if (distance < guess->distance && distance <= 1 + length / 5) {
         guess->distance = distance;
         guess->best = name;
@@ -383,6 +382,40 @@ static int read_option(int argc, char **argv, int *i, cli_args *args)
     return add_value(args, index, text);
 }
 
+/* The option that has `word` among its choices: microgpt is a --preset of train. NULL if none. */
+static const cli_option *option_of_choice(const cli_verb *verb, const char *word)
+{
+    const cli_option *option;
+    for (size_t n = 0; (option = cli_option_at(verb, n)); n++)
+        if (option->choices && is_choice(word, option->choices)) return option;
+    return NULL;
+}
+
+/* An operand too many: what may have been meant. */
+static int refuse_operand(const cli_args *args, const char *word)
+{
+    const cli_verb *verb = args->verb;
+    const size_t most = verb->operands_most;
+    const char *last = most > 0 ? args->operands[most - 1] : "";
+    if (most == 0 && find_option(verb, "--output", NULL))
+        return cli_usage("%s takes no operands; remove '%s', or write '-o %s' if it is the output",
+                         verb->name, word, word);
+    if (most == 0) return cli_usage("%s takes no operands; remove '%s'", verb->name, word);
+    if (verb->one_text)
+        return cli_usage("%s takes at most %zu operands; put a text of several words in quotes: "
+                         "\"%.40s %.40s\"",
+                         verb->name, most, last, word);
+    const cli_option *option = option_of_choice(verb, word);
+    const char *meant = option ? word : last;
+    if (!option) option = option_of_choice(verb, last);
+    if (option)
+        return cli_usage("%s takes at most %zu operand%s; write '--%s %s', or remove '%s'",
+                         verb->name, most, most == 1 ? "" : "s", option->name, meant, word);
+    return cli_usage("%s takes at most %zu operand%s; remove '%s'%s", verb->name, most,
+                     most == 1 ? "" : "s", word,
+                     most == CLI_OPERANDS_MOST ? ", or pass many as lines of standard input" : "");
+}
+
 static int read_operand(const char *word, cli_args *args)
 {
     const cli_verb *verb = args->verb;
@@ -391,14 +424,7 @@ static int read_operand(const char *word, cli_args *args)
         return unknown_verb(word);
     if (verb->choices && !verb->or_files && !rule && !is_choice(word, verb->choices))
         return cli_unknown_word(verb->operand, word, verb->choices);
-    if (verb->operands_most == 0)
-        return cli_usage("%s takes no operands; remove '%s'", verb->name, word);
-    if (args->operand_count == verb->operands_most)
-        return cli_usage("%s takes at most %zu operand%s; remove '%s'%s", verb->name,
-                         verb->operands_most, verb->operands_most == 1 ? "" : "s", word,
-                         verb->operands_most == CLI_OPERANDS_MOST
-                             ? ", or pass many as lines of standard input"
-                             : "");
+    if (args->operand_count == verb->operands_most) return refuse_operand(args, word);
     args->operands[args->operand_count++] = word;
     return CLI_DONE;
 }
@@ -430,6 +456,10 @@ int cli_args_parse(int argc, char **argv, cli_args *out)
     if (verb_at > 0 && !version && !(args.verb = cli_verb_find(argv[verb_at]))) {
         int option_at = find_unknown_option(verb_at, argv);
         if (option_at > 0) return unknown_option(NULL, argv[option_at]);
+        const bool later = verb_at + 1 < argc && cli_verb_find(argv[verb_at + 1]);
+        if (later && strpbrk(argv[verb_at], "./"))
+            return cli_usage("unknown verb '%.60s'; the verb comes first: embla %s %.60s",
+                             argv[verb_at], argv[verb_at + 1], argv[verb_at]);
         return unknown_verb(argv[verb_at]);
     }
     code = set_defaults(&args);

@@ -67,6 +67,7 @@ typedef struct {
     const char *text;          /* paragraphs, separated by an empty line */
     const char *example;       /* a command that runs as printed */
     const cli_option *options; /* ends with a NULL name */
+    bool one_text;             /* the last operand is a text, in quotes if it has several words */
     bool signs;                /* - is an operand, so -x may mean - x */
     bool ranks;                /* its processes work together under mpirun */
     int (*run)(const cli_args *args);
@@ -98,6 +99,9 @@ const cli_option *cli_option_at(const cli_verb *verb, size_t n);
 /* Writes all words, "cost, bench, help", truncated to size. Returns text. */
 const char *cli_choices_text(cli_choices choices, char *text, size_t size);
 
+/* Damerau-Levenshtein distance without case: letters to change, add, drop or swap. At least 32 if a
+ * word is longer than 32 bytes. */
+size_t cli_word_distance(const char *a, const char *b);
 /* Reports an unknown word, what being "verb", with the nearest choice, or with all of them.
  * CLI_USAGE. */
 int cli_unknown_word(const char *what, const char *word, cli_choices choices);

@@ -12,6 +12,7 @@
 
 #include "embla_cluster.h"
 
+#include "core/advice.h"
 #include "core/inputs.h"
 #include "core/unpack.h"
 
@@ -191,6 +192,13 @@ static size_t file_operands(const cli_args *args)
     return files < args->operand_count ? files : args->operand_count;
 }
 
+/* The same, and 1 for a verb that opens its only operand by itself. */
+static size_t named_operands(const cli_args *args)
+{
+    const size_t files = file_operands(args);
+    return files > 0 || args->verb->files > 0 ? files : args->verb->operands_most == 1;
+}
+
 /* Standard input can be read once. With + and - as signs, only a single - is a question. */
 static int check_stdin(const cli_args *args)
 {
@@ -228,6 +236,7 @@ int cli_inputs_open(const cli_args *args)
     const size_t files = file_operands(args);
     int code = check_names(args, files > 0 ? files : 1);
     if (code == CLI_DONE) code = check_stdin(args);
+    if (code == CLI_DONE) code = cli_advise_files(args, named_operands(args));
     /* only one process of a job has a standard input: the verb finds out how many there are */
     const bool later = args->verb->ranks && embla_comm_launched();
     for (size_t i = 0; i < files && code == CLI_DONE; i++)

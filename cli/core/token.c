@@ -297,6 +297,12 @@ static void one_missing(const cli_tokens *tokens, const embla_vocab *vocab, cons
                      note, cut, word, words, embla_vocab_source(vocab), cut, word, cut, word);
         return;
     }
+    if (length > 0 && strspn(word, "0123456789,") == length) {
+        cli_complain("%sunknown word '%.*s': it is not among the %s words of %s; token numbers are "
+                     "--ids %.*s",
+                     note, cut, word, words, embla_vocab_source(vocab), cut, word);
+        return;
+    }
     if (report_letter(vocab, word, length, words, note)) return;
     (void)hint(vocab, word, length, meant);
     if (!meant[0] && length <= 64) (void)spelling(vocab, word, length, meant);

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
+#include "core/advice.h"
 #include "core/inputs.h"
 #include "core/memory.h"
 #include "core/model.h"
@@ -137,6 +139,7 @@ static int open_corpus(const cli_args *args, cli_training *t)
     int code = open_tokenizer(args, t);
     if (code == CLI_DONE) code = cli_inputs_add(t->text, cli_args_flag(args, "quiet"));
     if (code != CLI_DONE) return code;
+    if (!t->resumed && !t->ranks.follows) cli_advise_text(args, t->named ? t->named : t->text);
     embla_status status = cli_open_corpus(t->text, &t->corpus_options, &t->corpus);
     if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "open it as bytes"))
         return cli_failed("%s: use --bytes", embla_error());
@@ -518,6 +521,11 @@ int cli_make_saved(const cli_args *args, cli_training *t)
     t->checkpoint = malloc(PATH_MAX);
     if (code == CLI_DONE && (!saved || !t->checkpoint))
         code = cli_failed("no memory for the saved settings");
+    if (code == CLI_DONE && access(t->folder, F_OK) == 0 && access(t->checkpoints, F_OK) != 0)
+        code = cli_failed("%s has no training that can be continued: it has no folder "
+                          "'checkpoints'. To begin one with its weights: embla train TEXT --from "
+                          "%s -o FOLDER",
+                          t->folder, t->folder);
     if (code == CLI_DONE &&
         (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
          embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK ||

@@ -312,7 +312,9 @@ static int conclude(const cli_try *x)
         cli_try_json(x);
     else
         cli_try_show_end(x);
-    if (code == CLI_DONE && trained == 0 && failed > 0)
+    if (code == CLI_DONE && trained == 0 && failed == 1)
+        code = cli_failed("no model was trained: the run has failed");
+    else if (code == CLI_DONE && trained == 0 && failed > 0)
         code = cli_failed("no model was trained: all %zu runs have failed", failed);
     return code;
 }

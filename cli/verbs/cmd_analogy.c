@@ -103,9 +103,22 @@ static int read_signs(job *j)
     return CLI_DONE;
 }
 
+/* Whether a question was typed without spaces: king-man+woman. */
+static bool is_glued(const job *j)
+{
+    const char *word = j->parts[0];
+    int32_t token;
+    return j->part_count == 1 && strpbrk(word, "+-") && j->asked.vocab &&
+           embla_vocab_find(j->asked.vocab, word, strlen(word), &token) != EMBLA_OK;
+}
+
 static int read_words(job *j)
 {
     int code = CLI_DONE;
+    if (is_glued(j))
+        return cli_usage("'%.60s' is one word; write spaces around + and -, as in king - man + "
+                         "woman",
+                         j->parts[0]);
     for (size_t i = 0; i < j->part_count && code == CLI_DONE; i++) {
         const char *word = j->parts[i];
         if (!is_sign(word)) code = cli_tokens_word(&j->tokens, j->asked.vocab, word, strlen(word));

@@ -129,6 +129,10 @@ static int read_file(const cli_args *args, const char *name, priced *out)
 
 static int read_preset(const char *name, priced *out)
 {
+    if (name[strspn(name, "0123456789,_x")] == '\0')
+        return cli_usage("'%s' is neither a PRESET nor a FILE; a table of your own is --rows N "
+                         "--dim N",
+                         name);
     if (!is_preset(name)) return cli_unknown_word("PRESET or FILE", name, embla_cost_preset_name);
     for (size_t n = 0; embla_cost_preset_name(n); n++)
         if (strcmp(embla_cost_preset_name(n), name) == 0) out->about = embla_cost_preset_about(n);

@@ -360,6 +360,7 @@ const cli_verb cli_verb_generate = {
     .operands_least = 1,
     .operands_most = 2,
     .files = 1,
+    .one_text = true,
     .about = "generate text from a model",
     .text = "MODEL is a folder written by 'embla train', a GPT-2 or Llama folder with config.json "
             "and safetensors, or a file of llama2.c or llm.c. The prompt and the generated text "

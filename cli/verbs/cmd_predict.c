@@ -9,6 +9,7 @@
 
 #include "embla_train.h"
 
+#include "core/advice.h"
 #include "core/form.h"
 #include "core/language_model.h"
 #include "core/line_input.h"
@@ -173,6 +174,7 @@ static int predict_lines(job *j)
 static int predict_texts(const cli_args *args, job *j)
 {
     int code = args->operand_count > 1 ? CLI_DONE : predict(j, NULL);
+    if (j->form != CLI_FORM_JSON) cli_advise_quotes(args, 1);
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
         code =
             strcmp(args->operands[i], "-") == 0 ? predict_lines(j) : predict(j, args->operands[i]);

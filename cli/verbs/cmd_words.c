@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/advice.h"
 #include "core/inputs.h"
 #include "core/verbs.h"
 #include "train/ranks.h"
@@ -112,6 +113,7 @@ static int read_all(const cli_args *args, cli_words *w)
     w->force = cli_args_flag(args, "force");
     w->dry_run = cli_args_flag(args, "dry-run");
     w->save_every = (double)cli_args_count(args, "save-every");
+    cli_advise_text(args, w->named);
     int code = read_options(args, &w->options);
     w->options.threads = (int)cli_args_count(args, "threads");
     if (code == CLI_DONE) code = read_evals(args, w);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tour of docs/python.md runs as it is printed, on the demo that the package brings."""
+"""The tour of docs/python.md runs as it is printed, twice, on the demo that the package brings."""
 
 import os
 import pathlib
@@ -19,5 +19,6 @@ def test_the_tour_runs(tmp_path):
     demo = pathlib.Path(embla.__file__).parent / "demo"
     os.symlink(demo, tmp_path / "demo")
     (tmp_path / "tour.py").write_text(blocks(TOUR))
-    done = subprocess.run([sys.executable, "tour.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "tour.py"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

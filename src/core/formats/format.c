@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "files/protobuf.h"
 
 #define LISTED(format) &embla_format_##format,
@@ -33,6 +34,16 @@ static bool is_text(const uint8_t *head, size_t have)
     for (size_t i = 0; i < have; i++)
         if (head[i] < 0x20 && head[i] != '\t' && head[i] != '\n' && head[i] != '\r') return false;
     return have > 0;
+}
+
+/* True for UTF-8 of several lines or words without control characters. A character may be cut at
+ * the end. */
+static bool is_words(const uint8_t *head, size_t have)
+{
+    size_t at = 0, gaps = 0;
+    for (size_t n; at < have && (n = embla_utf8_length(head + at, have - at)) > 0; at += n)
+        gaps += head[at] == ' ' || head[at] == '\n';
+    return is_text(head, have) && at + 3 >= have && gaps > 0;
 }
 
 /* True for "<!DOCTYPE html" or "<html", which a server may send instead of a file. */
@@ -84,8 +95,10 @@ static const char *describe_known(const uint8_t *head, size_t have)
     if (is_html(head + at, have - at)) return "a web page";
     if (at < have && (head[at] == '{' || head[at] == '[') && is_text(head + at, have - at))
         return "JSON, a tokenizer or a configuration without weights";
-    return embla_sentencepiece_sniff(head, have)
-               ? "a SentencePiece model, which has words but no weights"
+    if (embla_sentencepiece_sniff(head, have))
+        return "a SentencePiece model, which has words but no weights";
+    return is_words(head + at, have - at)
+               ? "a text, not a table; embla words and embla train learn a table from a text"
                : NULL;
 }
 

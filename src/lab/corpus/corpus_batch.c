@@ -363,7 +363,7 @@ static embla_status count_training(const embla_corpus *c, size_t length, uint64_
     if (!c->starts && length >= c->train)
         return embla_fail(EMBLA_ERR_SHAPE,
                           "sequences of %zu tokens and a target need more than the %" PRIu64
-                          " tokens for training; use shorter sequences or a longer text",
+                          " tokens for training; use shorter sequences (--length) or a longer text",
                           length, c->train);
     *pieces = c->starts ? c->train : (c->train - 1) / length;
     return EMBLA_OK;

@@ -110,7 +110,9 @@ static embla_status find_words(embla_wordvec *w, const char *path)
     if (w->lexicon.count >= 2) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_SHAPE,
                       "%.256s has %" PRId64 " words, %zu different ones, and %" PRId64
-                      " of these occur %" PRId64 " times or more; at least 2 are needed",
+                      " of these occur %" PRId64
+                      " times or more; at least 2 are needed: use a longer text or a smaller "
+                      "--min-count",
                       path, w->counts.tokens, distinct, w->lexicon.count, o->min_count);
 }
 

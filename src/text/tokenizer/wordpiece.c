@@ -4,16 +4,30 @@
  * unknown. And WordLevel: the word itself, or unknown. */
 #include "tokenizer/tokenize.h"
 
+#include <stdio.h>
+
+/* "; 'e' is" if the small letter of a capital is in the vocabulary, else "". */
+static const char *small_letter(const embla_tokenizer *t, const char *word, size_t length,
+                                char text[16])
+{
+    const char small = (char)(length == 1 && word[0] >= 'A' && word[0] <= 'Z' ? word[0] + 32 : 0);
+    text[0] = '\0';
+    if (small && embla_trie_find(&t->trie, 0, &small, 1) >= 0)
+        (void)snprintf(text, 16, "; '%c' is", small);
+    return text;
+}
+
 embla_status embla_no_token(const embla_tokenizer *t, const char *word, size_t length)
 {
     size_t first = 0;
+    char small[16];
     if (t->unknown_text.bytes && t->unknown < 0)
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "%.256s: '%.*s' is not in the vocabulary of %zu, and neither is the "
-                          "unknown token '%.*s'",
+                          "unknown token '%.*s'%s",
                           t->name, length < 64 ? (int)length : 64, word, t->vocab_count,
                           (int)(t->unknown_text.length < 64 ? t->unknown_text.length : 64),
-                          t->unknown_text.bytes);
+                          t->unknown_text.bytes, small_letter(t, word, length, small));
     (void)embla_char_at(word, &first);
     return embla_fail(EMBLA_ERR_NOT_FOUND,
                       "%.256s: there is no token for '%.*s', and none for the unknown", t->name,

@@ -45,12 +45,23 @@ static void rule_c15_words_and_configurations_are_named(void **state)
             "a SentencePiece model, which has words but no weights");
 }
 
+static void rule_c15_a_text_is_no_table(void **state)
+{
+    (void)state;
+    REFUSED("nothing here",
+            "a text, not a table; embla words and embla train learn a table from a text");
+    REFUSED("philip\nzo\xc3\xab\n",
+            "a text, not a table; embla words and embla train learn a table from a text");
+    is_refused("philip", 6, "unknown format: 6 bytes"); /* one word may be anything */
+}
+
 static void rule_c15_what_is_not_known_is_shown_by_its_bytes(void **state)
 {
     (void)state;
-    is_refused("nothing here", 12,
-               "file: unknown format: 12 bytes that begin with 6e 6f 74 68 69 6e 67 20; "
+    is_refused("nothing\1here", 12,
+               "file: unknown format: 12 bytes that begin with 6e 6f 74 68 69 6e 67 01; "
                "supported formats: ");
+    is_refused("nothing here \xff\xfe\xff\xfe", 17, "unknown format: 17 bytes");      /* no UTF-8 */
     is_refused("{\1\2\3", 4, "unknown format: 4 bytes that begin with 7b 01 02 03;"); /* no text */
     is_refused("BZ", 2, "unknown format: 2 bytes that begin with 42 5a;");
     is_refused("<htm", 4, "unknown format: 4 bytes that begin with 3c 68 74 6d;");
@@ -62,6 +73,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_c15_documents_are_named),
         cmocka_unit_test(rule_c15_words_and_configurations_are_named),
+        cmocka_unit_test(rule_c15_a_text_is_no_table),
         cmocka_unit_test(rule_c15_what_is_not_known_is_shown_by_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
