@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "base/x86.h"
+
 /* OpenBLAS chooses its kernels by the model number of the CPU. For a CPU newer than OpenBLAS it
  * chooses kernels of 2004, which are several times slower. This function names kernels that the CPU
  * can run. An Intel CPU with AVX2 but without AVX-512 gets Haswell, as OpenBLAS chooses for the
@@ -14,13 +16,10 @@
 static const char *openblas_core(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return "SkylakeX";
-    if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-        return "Haswell";
+    const unsigned haswell = EMBLA_X86_INTEL | EMBLA_X86_AVX2 | EMBLA_X86_FMA;
+    const unsigned has = embla_x86_features();
+    if (has & EMBLA_X86_AVX512) return "SkylakeX";
+    if ((has & haswell) == haswell) return "Haswell";
 #endif
     return NULL;
 }

@@ -8,8 +8,6 @@
 #include "draw/map_picture.h"
 #include "draw/paint.h"
 
-#ifdef EMBLA_CAIRO
-
 static const cli_map_theme *theme_of(const cli_map *map)
 {
     return &cli_map_themes[strcmp(map->theme, "dark") == 0];
@@ -106,13 +104,3 @@ int cli_map_png(const cli_map *map)
     cli_paint_free(paint);
     return code;
 }
-
-#else
-
-int cli_map_png(const cli_map *map)
-{
-    (void)map;
-    return cli_paint_load(); /* fails with the reason */
-}
-
-#endif

@@ -2,7 +2,11 @@
 # Finds Open MPI and MPICH by their compiler wrappers. For each one that is there, sets
 # EMBLA_OPENMPI_COMPILE and EMBLA_OPENMPI_LINK, or EMBLA_MPICH_COMPILE and EMBLA_MPICH_LINK.
 
-option(EMBLA_MPI "Build libembla_mpi for Open MPI and MPICH, where they are found" ON)
+set(here ON)
+if(CMAKE_CROSSCOMPILING) # the wrappers answer for the machine that builds
+  set(here OFF)
+endif()
+option(EMBLA_MPI "Build libembla_mpi for Open MPI and MPICH, where they are found" ${here})
 find_program(EMBLA_OPENMPI_CC NAMES mpicc.openmpi mpicc)
 find_program(EMBLA_MPICH_CC NAMES mpicc.mpich mpicc)
 

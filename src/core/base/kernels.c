@@ -12,35 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/x86.h"
 #include "embla.h"
 
-#if EMBLA_X86
-#include <cpuid.h>
-#endif
-
 static _Atomic(const embla_kernels *) chosen;
-
-#if EMBLA_X86
-/* These two check exactly the features that isa.h lets the compiler use. */
-static bool cpu_has_avx2(void)
-{
-    unsigned a, b, c, d; /* not every compiler knows f16c by name */
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-
-static bool cpu_has_avx512(void)
-{
-    return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq");
-}
-#endif
 
 static bool cpu_has(embla_isa isa)
 {
 #if EMBLA_X86
-    if (isa == EMBLA_ISA_AVX512) return cpu_has_avx512();
-    if (isa == EMBLA_ISA_AVX2) return cpu_has_avx2();
+    /* exactly the features that isa.h lets the compiler use */
+    const unsigned has = embla_x86_features(), avx2 = EMBLA_X86_AVX2 | EMBLA_X86_F16C;
+    if (isa == EMBLA_ISA_AVX512) return (has & avx2) == avx2 && (has & EMBLA_X86_AVX512);
+    if (isa == EMBLA_ISA_AVX2) return (has & avx2) == avx2;
 #endif
     return isa == EMBLA_ISA_SCALAR;
 }
@@ -93,7 +76,7 @@ static embla_write_mode choose_store(void)
     const char *wanted = getenv("EMBLA_WRITE");
     if (wanted && strcmp(wanted, "ahead") == 0) return EMBLA_WRITE_AHEAD;
     if (wanted && strcmp(wanted, "stream") == 0) return EMBLA_WRITE_STREAM;
-    if (__builtin_cpu_is("intel") && __get_cpuid(1, &a, &b, &c, &d)) {
+    if ((embla_x86_features() & EMBLA_X86_INTEL) && __get_cpuid(1, &a, &b, &c, &d)) {
         unsigned family = a >> 8 & 15u, model = (a >> 4 & 15u) | (a >> 12 & 0xf0u);
         if (family == 6 && model == 85) return EMBLA_WRITE_AHEAD;
     }

@@ -27,7 +27,7 @@ enum {
 };
 #define PIECE ((uint64_t)64 << 20) /* bytes of a piece; doubled if there are too many */
 
-static const char magic[8] = "EMBLAROW";
+static const char magic[8] = {'E', 'M', 'B', 'L', 'A', 'R', 'O', 'W'};
 #define ORDER UINT64_C(0x0102030405060708)
 
 /* ---- name and manifest of a copy ---- */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/x86.h"
+
 embla_openblas embla_openblas_find(void *library)
 {
     return (embla_openblas){
@@ -60,11 +62,8 @@ void embla_openblas_warn(const embla_openblas *blas, char warning[EMBLA_LIBRARY_
 {
     const char *core = blas->corename ? blas->corename() : NULL;
     if (getenv("OPENBLAS_CORETYPE")) return; /* somebody chose this core */
-    __builtin_cpu_init();
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    if (getenv("OPENBLAS_CORETYPE")) return; /* somebody chose these kernels */
+    const unsigned has = embla_x86_features();
+    bool avx2 = (has & EMBLA_X86_AVX2) && (has & EMBLA_X86_FMA), avx512 = has & EMBLA_X86_AVX512;
     if (!core || !avx2 || !is_old_core(core)) return;
     (void)snprintf(warning, EMBLA_LIBRARY_SENTENCE,
                    "OpenBLAS treats this CPU as a %s although it has %s, which makes it several "
