@@ -4,8 +4,8 @@
  * floating-point technique for extending the available precision", 1971).
  *
  *   exponential  x = k ln 2 + r. e^r - 1 is its series; the terms r and r^2/2 are sums of two.
- *   logarithm    x = 2^k (1 + f). ln(1 + f) = 2 atanh(s), s = f / (2 + f); the terms 2 s and
- *                2 s^3 / 3 of the series are sums of two.
+ *   logarithm    x = 2^k c (1 + r), where c is one of 47 numbers whose logarithms are known. ln(1
+ *                + r) is its series.
  *   angle        x = n pi/2 + r. Small multiples of pi/2 are subtracted in three parts (Cody and
  *                Waite, 1980). For larger angles x 2/pi is computed modulo 4 in integers: 53 bits
  *                times 192 bits of 2/pi (Payne and Hanek, 1983).
@@ -78,6 +78,12 @@ static pair times(double a, double b)
     return (pair){product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2};
 }
 
+/* x without its last 27 bits. A product of two such numbers is exact. */
+static double first_half(double x)
+{
+    return double_of(bits_of(x) & ~UINT64_C(0x7ffffff));
+}
+
 /* a b to about 104 bits. */
 static pair times_pair(pair a, pair b)
 {
@@ -85,12 +91,16 @@ static pair times_pair(pair a, pair b)
     return add_smaller(p.high, p.low + (a.high * b.low + a.low * b.high));
 }
 
-/* c[0] + c[1] z + .. */
-static double series(const double *c, size_t count, double z)
+/* c[0] + c[1] z + ..: even and odd terms by themselves, so that a processor computes both at once.
+ */
+static inline double series(const double *c, size_t count, double z)
 {
-    double sum = c[count - 1];
-    for (size_t i = count - 1; i-- > 0;) sum = sum * z + c[i];
-    return sum;
+    double square = z * z, even = 0.0, odd = 0.0;
+    for (size_t i = count; i-- > 0;) {
+        if (i % 2 == 0) even = even * square + c[i];
+        if (i % 2 == 1) odd = odd * square + c[i];
+    }
+    return even + z * odd;
 }
 
 /* ---- exponentials ---- */
@@ -108,12 +118,13 @@ static pair exponential(pair x, int *k)
     double n = (x.high * 1.4426950408889634 + 0x1.8p52) - 0x1.8p52;
     pair r = add(x.high - n * LN2, -n * LN2_REST);
     r = add_smaller(r.high, r.low + x.low);
-    pair square = times(r.high, r.high);
-    double half = 0.5 * square.high, half_rest = 0.5 * square.low + r.high * r.low;
+    double most = first_half(r.high), half = 0.5 * most * most; /* r^2 / 2 and its rest */
+    double rest = 0.5 * (r.high - most) * (r.high + most) + r.high * r.low;
     pair sum = add_smaller(r.high, half);
-    double tail = square.high * r.high * series(terms, sizeof terms / sizeof terms[0], r.high);
+    double cube = r.high * r.high * r.high;
+    double tail = cube * series(terms, sizeof terms / sizeof terms[0], r.high);
     *k = (int)n;
-    return add_smaller(sum.high, sum.low + (r.low + half_rest + tail));
+    return add_smaller(sum.high, sum.low + (r.low + rest + tail));
 }
 
 static double exponential_of(pair x)
@@ -145,30 +156,81 @@ double embla_expm1(double x)
 
 /* ---- logarithms ---- */
 
-/* 2 s^3 / 3 to about 104 bits. */
-static pair third_term(pair s)
-{
-    const pair two_thirds = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
-    return times_pair(times_pair(times_pair(s, s), s), two_thirds);
-}
+/* For c = 45/64 .. 91/64: 1/c, rounded to 24 bits, and minus its logarithm in two parts. The first
+ * is a multiple of 2^-42, as LN2 is, so it is exact to add a multiple of that. */
+static const struct {
+    double inverse, log, rest;
+} centers[] = {
+    {0x1.6c16c2p+0, -0x1.68ac8589c7p-2, 0x1.7c4b66c4ed185p-44},
+    {0x1.642c86p+0, -0x1.522ae1b38ap-2, -0x1.ea5708169fcafp-45},
+    {0x1.5c9882p+0, -0x1.3c25255333p-2, -0x1.7aad4b5d39007p-46},
+    {0x1.555556p+0, -0x1.269623134ep-2, 0x1.1d61f10477b7ap-44},
+    {0x1.4e5e0ap+0, -0x1.1178e6c27ep-2, -0x1.1e058ce29909cp-44},
+    {0x1.47ae14p+0, -0x1.f991c3cb3cp-3, 0x1.91f04cd814834p-44},
+    {0x1.414142p+0, -0x1.d10383e656p-3, 0x1.9b37e7528118fp-47},
+    {0x1.3b13b2p+0, -0x1.a93ed8c8aep-3, 0x1.8d643502c76bep-45},
+    {0x1.3521dp+0, -0x1.823c18551ap-3, -0x1.deddb9a6873d8p-46},
+    {0x1.2f684cp+0, -0x1.5bf407b544p-3, 0x1.27823eb67ed71p-46},
+    {0x1.29e412p+0, -0x1.365fc6c15ap-3, 0x1.ff7c0afc6347p-44},
+    {0x1.24924ap+0, -0x1.1178ee227ep-3, -0x1.15f78ce7507f2p-45},
+    {0x1.1f7048p+0, -0x1.da72783844p-4, -0x1.a81401fa7c1dep-46},
+    {0x1.1a7b96p+0, -0x1.9335e4d594p-4, -0x1.3105c3abd3d2fp-45},
+    {0x1.15b1e6p+0, -0x1.4d31165208p-4, 0x1.53c2582f4d745p-48},
+    {0x1.111112p+0, -0x1.08599959e4p-4, 0x1.96ddd6f24e582p-46},
+    {0x1.0c9714p+0, -0x1.894a8349f8p-5, -0x1.9311a8ba3266p-44},
+    {0x1.08421p+0, -0x1.0415c89e78p-5, 0x1.dfdc7f46c6fcp-44},
+    {0x1.041042p+0, -0x1.0205a3893p-6, -0x1.599b27cdc18c1p-44},
+    {0x1p+0, 0.0, 0.0},
+    {0x1.f81f82p-1, 0x1.fc0a890fcp-7, 0x1.f207cf6d3a147p-50},
+    {0x1.f07c2p-1, 0x1.f82990e78p-6, 0x1.9c0267c68b48fp-45},
+    {0x1.e9131ap-1, 0x1.77459be33p-5, -0x1.16e54e58198f4p-44},
+    {0x1.e1e1e2p-1, 0x1.f0a30a0118p-5, -0x1.d589e8336993cp-45},
+    {0x1.dae608p-1, 0x1.341d7461bcp-4, 0x1.1dd129980db66p-44},
+    {0x1.d41d42p-1, 0x1.6f0d272e58p-4, -0x1.4b3441b665813p-44},
+    {0x1.cd8568p-1, 0x1.a926d8a4acp-4, 0x1.56fe50bd4c547p-44},
+    {0x1.c71c72p-1, 0x1.e27074e2bp-4, -0x1.a302c2af05591p-45},
+    {0x1.c0e07p-1, 0x1.0d77e8cd08p-3, 0x1.cb4cd2ee31f2cp-44},
+    {0x1.bacf92p-1, 0x1.29552c42p-3, -0x1.5a447f44cd6a7p-44},
+    {0x1.b4e81cp-1, 0x1.44d2b38cb8p-3, -0x1.6b841614c5ae7p-46},
+    {0x1.af286cp-1, 0x1.5ff3060a7ap-3, -0x1.8566f183c169cp-44},
+    {0x1.a98ef6p-1, 0x1.7ab890410ep-3, -0x1.bdb8072534a2dp-45},
+    {0x1.a41a42p-1, 0x1.9525a80f46p-3, -0x1.290f37d9ffa39p-44},
+    {0x1.9ec8eap-1, 0x1.af3c91880cp-3, -0x1.c331a31ae832p-55},
+    {0x1.99999ap-1, 0x1.c8ff7a79aap-3, -0x1.7694f68a22edfp-45},
+    {0x1.948b1p-1, 0x1.e27075e2bp-3, -0x1.a322c2af02ae7p-44},
+    {0x1.8f9c18p-1, 0x1.fb918bd5e4p-3, -0x1.bc72aaaf291dcp-47},
+    {0x1.8acb9p-1, 0x1.0a3250a739p-2, 0x1.dfbee7f9aadb9p-47},
+    {0x1.861862p-1, 0x1.1675c97abap-2, 0x1.8448e731cbb19p-44},
+    {0x1.818182p-1, 0x1.22941e6cf8p-2, -0x1.a5baef5ee0d23p-44},
+    {0x1.7d05f4p-1, 0x1.2e8e2bee12p-2, -0x1.67a1e99b7212dp-45},
+    {0x1.78a4c8p-1, 0x1.3a64c59694p-2, 0x1.7a79cbcd73b26p-44},
+    {0x1.745d18p-1, 0x1.4618ba21c6p-2, -0x1.3582f48772f77p-46},
+    {0x1.702e06p-1, 0x1.51aad7c2ep-2, -0x1.f4810db0aebacp-44},
+    {0x1.6c16c2p-1, 0x1.5d1bda5581p-2, -0x1.8c19dc9cd7ae3p-44},
+    {0x1.681682p-1, 0x1.686c8039b1p-2, 0x1.2d1d90af1d814p-44},
+};
+enum { FIRST_CENTER = 45 };
 
-/* ln(2^k (1 + f)), for 1 + f between the roots of 1/2 and 2: to about 64 bits if it is the
- * exponent of a power, otherwise to 59. */
-static pair logarithm(pair f, int k, bool exponent)
+/* ln(2^k m), for m between the roots of 1/2 and 2. With `exponent` (of a power) it has 8 more
+ * bits. */
+static pair logarithm(pair m, int k, bool exponent)
 {
-    static const double terms[] = {2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13, 2.0 / 15,
-                                   2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23, 2.0 / 25};
-    pair under = add_smaller(2.0, f.high);
-    under.low += f.low;
-    double inverse = 1.0 / under.high, s = f.high * inverse;
-    pair back = times(s, under.high);
-    double rest = ((f.high - back.high) - back.low + f.low - s * under.low) * inverse;
-    double z = s * s, tail = s * z * z * series(terms, sizeof terms / sizeof terms[0], z);
-    pair cube = exponent ? third_term((pair){s, rest}) : (pair){s * z * (2.0 / 3), 0.0};
-    pair sum = add_smaller(2.0 * s, cube.high);
-    sum.low += 2.0 * rest + cube.low + tail;
-    pair all = add_smaller(k * LN2, sum.high);
-    return add_smaller(all.high, all.low + (sum.low + k * LN2_REST));
+    static const double terms[] = {1.0 / 3, -1.0 / 4, 1.0 / 5, -1.0 / 6,
+                                   1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10};
+    const size_t at = (size_t)(64.0 * m.high + 0.5) - FIRST_CENTER;
+    const double inverse = centers[at].inverse, half = first_half(m.high);
+    /* m / c = 1 + r: the products are exact, because both factors have few bits */
+    pair r = add(half * inverse - 1.0, (m.high - half) * inverse);
+    r = add_smaller(r.high, r.low + m.low * inverse);
+    double square = r.high * r.high;
+    double tail = square * r.high * series(terms, sizeof terms / sizeof terms[0], r.high);
+    pair sum = add_smaller(k * LN2 + centers[at].log, r.high);
+    double rest = r.low + (k * LN2_REST + centers[at].rest);
+    if (!exponent) return add_smaller(sum.high, sum.low + (rest + (tail - 0.5 * square)));
+    pair exact = times(r.high, r.high);
+    pair more = add_smaller(sum.high, -0.5 * exact.high);
+    rest += sum.low - 0.5 * exact.low - r.high * r.low;
+    return add_smaller(more.high, more.low + (rest + tail));
 }
 
 /* x = 2^k m for a finite x above 0, and m between the roots of 1/2 and 2. */
@@ -187,7 +249,7 @@ static pair logarithm_of(double x, bool exponent)
 {
     int k;
     double m = mantissa(x, &k);
-    return logarithm((pair){m - 1.0, 0.0}, k, exponent);
+    return logarithm((pair){m, 0.0}, k, exponent);
 }
 
 double embla_log(double x)
@@ -205,13 +267,9 @@ double embla_log1p(double x)
     if (x == -1.0) return -INFINITY;
     if (!(x > -1.0)) return NAN;
     if (x > DBL_MAX || (x > -0x1p-54 && x < 0x1p-54)) return x;
-    pair f = {x, 0.0};
-    if (x < -0.29 || x > 0.41) {
-        pair sum = add(1.0, x);
-        double m = mantissa(sum.high, &k);
-        f = add(m - 1.0, scale(sum.low, -k));
-    }
-    pair sum = logarithm(f, k, false);
+    pair whole = add(1.0, x);
+    double m = mantissa(whole.high, &k);
+    pair sum = logarithm((pair){m, scale(whole.low, -k)}, k, false);
     return sum.high + sum.low;
 }
 

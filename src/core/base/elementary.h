@@ -3,7 +3,7 @@
  * machine. Those of the C library differ in the last bit from one library to another (glibc, musl,
  * macOS, Windows), so no result that is promised to be the same may use them.
  *
- * The error is below 0.8 units in the last place, of powers below 1. A NaN gives a NaN. Rounding is
+ * The error is below 0.9 units in the last place, of powers below 1. A NaN gives a NaN. Rounding is
  * to nearest.
  */
 #ifndef EMBLA_BASE_ELEMENTARY_H
