@@ -390,7 +390,10 @@ class Model(_embla.Gpt):
             return [0 if begin is None else begin]
         if isinstance(prompt, str):
             return ([begin] if begin is not None and leads else []) + self.tokens(prompt)
-        return list(prompt)
+        ids = list(prompt)
+        if any(isinstance(token, str) for token in ids):
+            raise TypeError("a prompt is one text, or a list of token numbers, not a list of texts")
+        return ids
 
     def predict(self, text: str | Sequence[int] | None = None, top: int = 10, *,
                 temperature: float = 1.0, threads: int = 0) -> Predictions:

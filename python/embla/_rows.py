@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import operator
 import os
+import re
 import tempfile
 from numbers import Integral
 from typing import (TYPE_CHECKING, Any, Iterable, Iterator, Literal, NamedTuple, Sequence, TypeVar,
@@ -277,11 +278,19 @@ class Rows(_embla.Table):
             return self._hits(ids, scores)
         return ids, scores
 
-    def analogy(self, plus: Iterable[Word], minus: Iterable[Word] = (), top: int = 10, *,
-                kind: str = "add", rows: int = 0, keep_words: bool = False,
+    def analogy(self, plus: str | bytes | Iterable[Word], minus: str | bytes | Iterable[Word] = (),
+                top: int = 10, *, kind: str = "add", rows: int = 0, keep_words: bool = False,
                 threads: int = 0) -> Hits:
-        """The rows that answer plus[0] + plus[1] - minus[0]: king + woman - man."""
-        ids, scores = _embla.analogy(self, self.ids(plus), self.ids(minus), top, kind=kind,
+        """The rows that answer plus[0] + plus[1] - minus[0]: king + woman - man.
+
+        plus may be the whole question, as the program takes it: "king - man + woman".
+        """
+        added: Iterable[Word] = _listed(plus)
+        taken: Iterable[Word] = _listed(minus)
+        if isinstance(plus, str):
+            added, less = _question(plus)
+            taken = [*less, *taken]
+        ids, scores = _embla.analogy(self, self.ids(added), self.ids(taken), top, kind=kind,
                                      rows=rows, keep_words=keep_words, threads=threads)
         return self._hits(ids, scores)
 
@@ -316,6 +325,19 @@ class Rows(_embla.Table):
                     pairs = True  # the library says that this is a file of pairs
             return _embla.eval(self, vocab, path, pairs, rows=rows, exact_case=exact_case, kind=kind,
                                threads=threads, progress=step)
+
+
+def _listed(words: str | bytes | Iterable[Word]) -> Iterable[Word]:
+    """A single word is a list of one word."""
+    return [words] if isinstance(words, (str, bytes)) else words
+
+
+def _question(text: str) -> tuple[list[str], list[str]]:
+    """The words of "king - man + woman" that are added, and those that are subtracted."""
+    first, *rest = re.split(r" ([+-]) ", text.strip())
+    signs = list(zip(rest[::2], rest[1::2]))
+    return ([first] + [word for sign, word in signs if sign == "+"],
+            [word for sign, word in signs if sign == "-"])
 
 
 def _digits(number: int) -> str:

@@ -100,6 +100,11 @@ def test_analogy_compare_and_the_odd_one(table, numbers):
         table.compare("w1", numbers[1][:3])
     with pytest.raises(ValueError):
         table.analogy([], [])
+    asked = table.analogy("w1 - w3 + w2", top=3)
+    assert asked == hits == table.analogy("w1 + w2", "w3", 3)
+    assert table.analogy("w1", keep_words=True)[0].id == 1
+    with pytest.raises(embla.NotFoundError, match="'w1-w3'"):
+        table.analogy("w1-w3")
 
 
 def test_names_of_gensim(table, numbers, names):
