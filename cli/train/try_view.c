@@ -64,13 +64,22 @@ void cli_try_show_facts(const cli_try *x, size_t left)
 
 /* ---- the table ---- */
 
+/* Whether parameters and seconds fit on the terminal beside the losses. */
+static bool has_costs(const cli_try *x)
+{
+    int columns = LOSS + (x->seeds > 1 ? 2 * (LOSS + 2) : 0) + PARAMETERS + SECONDS;
+    for (size_t i = 0; i < x->axis_count; i++) columns += axis_width(&x->axes[i]) + 2;
+    return cli_out_fits(columns);
+}
+
 void cli_try_show_heading(const cli_try *x)
 {
     for (size_t i = 0; i < x->axis_count; i++)
         printf("%-*s  ", axis_width(&x->axes[i]), x->axes[i].name);
     printf("%*s", LOSS, "validation");
     if (x->seeds > 1) printf("  %*s  %*s", LOSS, "lowest", LOSS, "highest");
-    printf("%*s%*s\n", PARAMETERS, "parameters", SECONDS, "seconds");
+    if (has_costs(x)) printf("%*s%*s", PARAMETERS, "parameters", SECONDS, "seconds");
+    putchar('\n');
     (void)fflush(stdout);
 }
 
@@ -86,8 +95,10 @@ void cli_try_show_row(const cli_try *x, size_t combination)
     if (s.trained > 0) {
         printf("%*.4f", LOSS, s.mean);
         if (x->seeds > 1) printf("  %*.4f  %*.4f", LOSS, s.lowest, LOSS, s.highest);
-        printf("%*s%*.*f\n", PARAMETERS, cli_commas(s.parameters, number), SECONDS,
-               s.seconds < 10 ? 3 : 1, s.seconds);
+        if (has_costs(x))
+            printf("%*s%*.*f", PARAMETERS, cli_commas(s.parameters, number), SECONDS,
+                   s.seconds < 10 ? 3 : 1, s.seconds);
+        putchar('\n');
     }
     if (s.failed > 0) {
         if (s.trained > 0) printf("%*s", used, "");

@@ -41,9 +41,10 @@ static cells cells_of(const embla_account_line *line)
 
 static void print_cells(const cells *c, const int *widths, const char *name, const char *new_name)
 {
-    printf("%-*s", widths[0], c->cells[0]);
-    for (size_t i = 1; i < COLUMNS; i++) printf("  %*s", widths[i], c->cells[i]);
-    fputs("  ", stdout);
+    int column = printf("%-*s", widths[0], c->cells[0]);
+    for (size_t i = 1; i < COLUMNS; i++) column += printf("  %*s", widths[i], c->cells[i]);
+    const size_t names = strlen(name) + (new_name ? strlen(" > ") + strlen(new_name) : 0);
+    fputs(cli_out_fits(column + 2 + (int)names) ? "  " : "\n  ", stdout);
     cli_out_safe(name);
     if (new_name && strcmp(name, new_name) != 0) {
         fputs(" > ", stdout);

@@ -175,11 +175,15 @@ static void print_groups(void)
 {
     print_usage();
     for (size_t i = 0; i < GROUPS; i++) {
-        const char *list = groups[i].verbs, *gap = "  ";
-        printf("%-*s %s\n", GROUP_COLUMN - 1, groups[i].name, groups[i].about);
-        for (const cli_verb *verb; (verb = next_verb(&list)); gap = " ")
-            printf("%s%s", gap, verb->name);
-        putchar('\n');
+        const char *list = groups[i].verbs;
+        char names[CLI_WIDTH] = "";
+        size_t used = 0;
+        cli_out_wrapped(groups[i].about, printf("%-*s ", GROUP_COLUMN - 1, groups[i].name),
+                        GROUP_COLUMN);
+        for (const cli_verb *verb; (verb = next_verb(&list)) && used < sizeof names;)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? " " : "",
+                                     verb->name);
+        cli_out_wrapped(names, printf("  "), 2);
     }
     putchar('\n');
     cli_out_wrapped("'embla demo' is where to begin. 'embla help VERB' describes a verb with an "

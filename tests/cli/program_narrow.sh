@@ -12,7 +12,9 @@ for command in "help near" "help train" "cost gpt2" "cost andrea-120m gpt2 llama
     "compare words.vec cat dog --with words.vec" "embed names e m m a" "embed words.vec cat dog --positions sinusoidal" \
     "new -o t.npy --rows 100 --dim 8 --force" "analogy words.vec king - man + woman" "spectrum words.vec" "rows village t h e" \
     "bench --list" "words village.txt -o z.vec --force --watch cat,dog,king,queen 2>/dev/null" "generate names --count 2" \
-    "predict names emm --token a --attention" "predict names annabellaann -k 30 --attention" "demo"; do
+    "predict names emm --token a --attention" "predict names annabellaann -k 30 --attention" "demo" "demo --quiz" "help" \
+    "train names.txt --preset microgpt --steps 50 --try positions=learned,none --try tied=no,yes --seeds 2 2>/dev/null" \
+    "convert words.vec w.gguf --force"; do
     on_terminal 60 "embla $command" >screen
     [[ -s screen ]] || echo "nothing: $command"
     LC_ALL=C.UTF-8 awk -v c="$command" 'length > 60 { print c ": " $0 }' screen
