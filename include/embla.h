@@ -74,9 +74,9 @@ extern "C" {
 
 /* The version of the library that is running: "0.1.0". */
 EMBLA_API const char *embla_version(void);
-/* The kernel set in use: "scalar", "avx2" or "avx512". It is chosen once, by the CPU. The
- * environment variable EMBLA_ISA=scalar|avx2|avx512 overrides the choice. An unknown name, or a
- * set that this CPU cannot run, means "scalar". */
+/* The kernel set in use: "scalar", "neon" (64-bit Arm), "avx2" or "avx512" (x86-64). It is chosen
+ * once, by the CPU. The environment variable EMBLA_ISA=scalar|neon|avx2|avx512 overrides the
+ * choice. An unknown name, or a set that this CPU cannot run, means "scalar". */
 EMBLA_API const char *embla_kernels_name(void);
 /* What the library was built with, for bug reports: the compiler. */
 EMBLA_API const char *embla_build_info(void);

@@ -160,7 +160,7 @@ static inline void check_guard_free(check_guarded *g)
 
 #include "check_k.h"
 
-static const char *const check_sets[] = {"scalar", "avx2", "avx512"};
+static const char *const check_sets[] = {"scalar", "neon", "avx2", "avx512"};
 enum { CHECK_SETS = sizeof check_sets / sizeof check_sets[0] };
 
 enum { CHECK_FIRST_DTYPE = EMBLA_F32, CHECK_LAST_DTYPE = EMBLA_F4_E2M1 };

@@ -48,8 +48,8 @@ static const line exit_codes[] = {{"0", "success"},
                                   {NULL, NULL}};
 
 static const line environment[] = {
-    {"EMBLA_ISA", "kernel set: scalar, avx2 or avx512; any other name means scalar (default: the "
-                  "best for this CPU)"},
+    {"EMBLA_ISA", "kernel set: scalar, neon, avx2 or avx512; any other name means scalar (default: "
+                  "the best for this CPU)"},
     {"EMBLA_WRITE",
      "how large results are written: ahead or stream (default: the best for this CPU)"},
     {"OMP_NUM_THREADS", "number of threads without --threads; bench runs 1 and 2 anyway"},

@@ -16,6 +16,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/half.h"
 #include "base/row.h"
 
@@ -80,7 +81,7 @@ static void e5m2_encode(const float *in, size_t n, float scale, void *out)
     }
 }
 
-#if EMBLA_X86
+#if EMBLA_X86 || EMBLA_ARM
 
 /* Groups that can be multiplied at once: 256 times the scale times 2^(code - 127) is a normal float
  * for `count` codes from `least` on, and 448 times 2^(code - 127) is finite. */
@@ -105,9 +106,13 @@ static inline bool usual_times(const usual *u, byte group, float *times)
     return group - u->least < u->count;
 }
 
-/* Decodes 32 codes times one float. Returns true if one is NaN, which is decoded wrongly. An f8
- * with its sign in bit 15 and the rest shifted up by 7 is an f16 that is too small by a factor of
- * 256. */
+#endif
+
+/* decode_32 decodes 32 codes times one float. It returns true if one is NaN, which is decoded
+ * wrongly. An f8 with its sign in bit 15 and the rest shifted up by 7 is an f16 that is too small
+ * by a factor of 256. */
+#if EMBLA_X86
+
 EMBLA_AVX2 static inline bool decode_32_avx2(const byte *codes, float times, embla_write_mode mode,
                                              float *out)
 {
@@ -140,9 +145,31 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
     return _mm256_cmpeq_epi8_mask(_mm256_and_si256(all, most), most) != 0;
 }
 
-/* The loops of both sets. The fence completes streamed writes before the scalar loop writes
- * again. */
-#define LOOPS(TARGET, decode_32, e4m3_loop, rows_loop)                                             \
+#endif
+
+#if EMBLA_ARM
+
+static inline bool decode_32_neon(const byte *codes, float times, embla_write_mode mode, float *out)
+{
+    const uint8x16_t most = vdupq_n_u8(0x7f);
+    const float32x4_t scale = vdupq_n_f32(times);
+    const uint16x8_t keep = vdupq_n_u16(0xbfff);
+    uint8x16_t lost = vdupq_n_u8(0);
+    for (size_t i = 0; i < 32; i += 16) {
+        uint8x16_t x = vld1q_u8(codes + i);
+        int16x8_t low = vshll_n_s8(vget_low_s8(vreinterpretq_s8_u8(x)), 7);
+        int16x8_t high = vshll_high_n_s8(vreinterpretq_s8_u8(x), 7);
+        embla_neon_put_f16(vandq_u16(vreinterpretq_u16_s16(low), keep), scale, mode, out + i);
+        embla_neon_put_f16(vandq_u16(vreinterpretq_u16_s16(high), keep), scale, mode, out + i + 8);
+        lost = vorrq_u8(lost, vceqq_u8(vandq_u8(x, most), most));
+    }
+    return vmaxvq_u8(lost) != 0;
+}
+
+#endif
+
+/* The loops of a set. FENCE completes streamed writes before the scalar loop writes again. */
+#define LOOPS(TARGET, FENCE, decode_32, e4m3_loop, rows_loop)                                      \
     TARGET static void e4m3_loop(const void *in, size_t n, float scale, embla_write_mode mode,     \
                                  float *out)                                                       \
     {                                                                                              \
@@ -152,7 +179,7 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
         size_t i = 0;                                                                              \
         for (; i + 32 <= n; i += 32) again |= decode_32(codes + i, times, mode, out + i);          \
         if (again) {                                                                               \
-            _mm_sfence();                                                                          \
+            FENCE;                                                                                 \
             i = 0;                                                                                 \
         }                                                                                          \
         e4m3_decode(codes + i, n - i, scale, mode, out + i);                                       \
@@ -171,7 +198,7 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
             again |= decode_32(codes + i, times, mode, out + i);                                   \
         }                                                                                          \
         if (again) {                                                                               \
-            _mm_sfence();                                                                          \
+            FENCE;                                                                                 \
             rows_decode(f, codes, scales, n, mode, out);                                           \
         } else if (i < n) {                                                                        \
             group_decode(codes + i, n - i, embla_f32_from_ue8m0(scales[i >> bits]), f->scale,      \
@@ -179,8 +206,10 @@ EMBLA_AVX512 static inline bool decode_32_avx512(const byte *codes, float times,
         }                                                                                          \
     }
 
-LOOPS(EMBLA_AVX2, decode_32_avx2, e4m3_decode_avx2, rows_decode_avx2)
-LOOPS(EMBLA_AVX512, decode_32_avx512, e4m3_decode_avx512, rows_decode_avx512)
+#if EMBLA_X86
+
+LOOPS(EMBLA_AVX2, _mm_sfence(), decode_32_avx2, e4m3_decode_avx2, rows_decode_avx2)
+LOOPS(EMBLA_AVX512, _mm_sfence(), decode_32_avx512, e4m3_decode_avx512, rows_decode_avx512)
 
 EMBLA_AVX2 static void e5m2_decode_avx2(const void *in, size_t n, float scale,
                                         embla_write_mode mode, float *out)
@@ -212,11 +241,27 @@ EMBLA_AVX512 static void e5m2_decode_avx512(const void *in, size_t n, float scal
 
 #endif
 
+#if EMBLA_ARM
+
+LOOPS(, (void)0, decode_32_neon, e4m3_decode_neon, rows_decode_neon) /* stnp keeps the order */
+
+static void e5m2_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const byte *codes = in;
+    const float32x4_t times = vdupq_n_f32(scale);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) embla_neon_put_upper(vld1q_u8(codes + i), times, mode, out + i);
+    e5m2_decode(codes + i, n - i, scale, mode, out + i);
+}
+
+#endif
+
 const embla_codec embla_codec_f8_e4m3 = {
-    .decode = EMBLA_ISA_TABLE(e4m3_decode, e4m3_decode_avx2, e4m3_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(e4m3_decode, e4m3_decode_neon, e4m3_decode_avx2, e4m3_decode_avx512),
     .encode = {e4m3_encode}};
 const embla_codec embla_codec_f8_e5m2 = {
-    .decode = EMBLA_ISA_TABLE(e5m2_decode, e5m2_decode_avx2, e5m2_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(e5m2_decode, e5m2_decode_neon, e5m2_decode_avx2, e5m2_decode_avx512),
     .encode = {e5m2_encode}};
 embla_scaled_fn *const embla_f8_rows[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(rows_decode, rows_decode_avx2, rows_decode_avx512);
+    EMBLA_ISA_TABLE(rows_decode, rows_decode_neon, rows_decode_avx2, rows_decode_avx512);

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -218,11 +219,74 @@ EMBLA_AVX512 static void bf16_encode_avx512(const float *in, size_t n, float sca
 
 #endif
 
-const embla_codec embla_codec_f64 = {.decode = EMBLA_ISA_TABLE(f64_decode, f64_decode_avx2, NULL),
-                                     .encode = {f64_encode}};
+#if EMBLA_ARM
+
+static void f16_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                            float *out)
+{
+    const char *bytes = in;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        float16x8_t x = vreinterpretq_f16_u8(embla_neon_load(bytes + 2 * i));
+        embla_put_neon(out + i, vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x), mode);
+    }
+    f16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
+}
+
+static void f16_encode_neon(const float *in, size_t n, float scale, void *out)
+{
+    char *bytes = out;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        float16x4_t low = vcvt_f16_f32(vld1q_f32(in + i));
+        float16x8_t x = vcvt_high_f16_f32(low, vld1q_f32(in + i + 4));
+        vst1q_u8((uint8_t *)bytes + 2 * i, vreinterpretq_u8_f16(x));
+    }
+    f16_encode(in + i, n - i, scale, bytes + 2 * i);
+}
+
+static void bf16_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const char *bytes = in;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16x8_t x = vreinterpretq_u16_u8(embla_neon_load(bytes + 2 * i));
+        uint32x4_t low = vshll_n_u16(vget_low_u16(x), 16), high = vshll_high_n_u16(x, 16);
+        embla_put_neon(out + i, vreinterpretq_f32_u32(low), vreinterpretq_f32_u32(high), mode);
+    }
+    bf16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
+}
+
+/* Four floats to four bf16, each in the high half of its lane. */
+static inline uint32x4_t bf16_round_neon(float32x4_t x)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(x);
+    uint32x4_t lsb = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t up = vaddq_u32(bits, vaddq_u32(lsb, vdupq_n_u32(0x7fff)));
+    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    return vbslq_u32(vceqq_f32(x, x), up, quiet); /* a NaN is not equal to itself */
+}
+
+static void bf16_encode_neon(const float *in, size_t n, float scale, void *out)
+{
+    char *bytes = out;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16x4_t low = vshrn_n_u32(bf16_round_neon(vld1q_f32(in + i)), 16);
+        uint16x8_t x = vshrn_high_n_u32(low, bf16_round_neon(vld1q_f32(in + i + 4)), 16);
+        vst1q_u8((uint8_t *)bytes + 2 * i, vreinterpretq_u8_u16(x));
+    }
+    bf16_encode(in + i, n - i, scale, bytes + 2 * i);
+}
+
+#endif
+
+const embla_codec embla_codec_f64 = {
+    .decode = EMBLA_ISA_TABLE(f64_decode, NULL, f64_decode_avx2, NULL), .encode = {f64_encode}};
 const embla_codec embla_codec_f16 = {
-    .decode = EMBLA_ISA_TABLE(f16_decode, f16_decode_avx2, f16_decode_avx512),
-    .encode = EMBLA_ISA_TABLE(f16_encode, f16_encode_avx2, f16_encode_avx512)};
+    .decode = EMBLA_ISA_TABLE(f16_decode, f16_decode_neon, f16_decode_avx2, f16_decode_avx512),
+    .encode = EMBLA_ISA_TABLE(f16_encode, f16_encode_neon, f16_encode_avx2, f16_encode_avx512)};
 const embla_codec embla_codec_bf16 = {
-    .decode = EMBLA_ISA_TABLE(bf16_decode, bf16_decode_avx2, bf16_decode_avx512),
-    .encode = EMBLA_ISA_TABLE(bf16_encode, bf16_encode_avx2, bf16_encode_avx512)};
+    .decode = EMBLA_ISA_TABLE(bf16_decode, bf16_decode_neon, bf16_decode_avx2, bf16_decode_avx512),
+    .encode = EMBLA_ISA_TABLE(bf16_encode, bf16_encode_neon, bf16_encode_avx2, bf16_encode_avx512)};

@@ -323,11 +323,11 @@ EMBLA_AVX512 static void f4_e2m1_decode_avx512(const void *in, size_t n, float s
 #endif
 
 const embla_codec embla_codec_mxfp4 = {
-    .decode = EMBLA_ISA_TABLE(mxfp4_decode, mxfp4_decode_avx2, mxfp4_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(mxfp4_decode, NULL, mxfp4_decode_avx2, mxfp4_decode_avx512),
     .encode = {mxfp4_encode}};
 const embla_codec embla_codec_nvfp4 = {
-    .decode = EMBLA_ISA_TABLE(nvfp4_decode, nvfp4_decode_avx2, nvfp4_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(nvfp4_decode, NULL, nvfp4_decode_avx2, nvfp4_decode_avx512),
     .encode = {nvfp4_encode}};
 const embla_codec embla_codec_f4_e2m1 = {
-    .decode = EMBLA_ISA_TABLE(f4_e2m1_decode, f4_e2m1_decode_avx2, f4_e2m1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(f4_e2m1_decode, NULL, f4_e2m1_decode_avx2, f4_e2m1_decode_avx512),
     .encode = {f4_e2m1_encode}};

@@ -2,6 +2,7 @@
 /* Signed bytes with one scale for the whole table: number = byte * scale. */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 
 static void i8_decode(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
@@ -52,5 +53,19 @@ EMBLA_AVX512 static void i8_decode_avx512(const void *in, size_t n, float scale,
 
 #endif
 
+#if EMBLA_ARM
+
+static void i8_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode, float *out)
+{
+    const signed char *bytes = in;
+    const float32x4_t times = vdupq_n_f32(scale);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) embla_neon_put_bytes(vld1q_s8(bytes + i), times, mode, out + i);
+    i8_decode(bytes + i, n - i, scale, mode, out + i);
+}
+
+#endif
+
 const embla_codec embla_codec_i8 = {
-    .decode = EMBLA_ISA_TABLE(i8_decode, i8_decode_avx2, i8_decode_avx512), .encode = {i8_encode}};
+    .decode = EMBLA_ISA_TABLE(i8_decode, i8_decode_neon, i8_decode_avx2, i8_decode_avx512),
+    .encode = {i8_encode}};

@@ -133,5 +133,5 @@ EMBLA_AVX512 static void iq4_nl_decode_avx512(const void *in, size_t n, float sc
 #endif
 
 const embla_codec embla_codec_iq4_nl = {
-    .decode = EMBLA_ISA_TABLE(iq4_nl_decode, iq4_nl_decode_avx2, iq4_nl_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(iq4_nl_decode, NULL, iq4_nl_decode_avx2, iq4_nl_decode_avx512),
     .encode = {iq4_nl_encode}};

@@ -94,4 +94,4 @@ EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float sc
 #endif
 
 const embla_codec embla_codec_iq4_xs = {
-    .decode = EMBLA_ISA_TABLE(iq4_xs_decode, iq4_xs_decode_avx2, iq4_xs_decode_avx512)};
+    .decode = EMBLA_ISA_TABLE(iq4_xs_decode, NULL, iq4_xs_decode_avx2, iq4_xs_decode_avx512)};

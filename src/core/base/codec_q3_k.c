@@ -99,4 +99,4 @@ EMBLA_AVX512 static void q3_k_decode_avx512(const void *in, size_t n, float scal
 #endif
 
 const embla_codec embla_codec_q3_k = {
-    .decode = EMBLA_ISA_TABLE(q3_k_decode, q3_k_decode_avx2, q3_k_decode_avx512)};
+    .decode = EMBLA_ISA_TABLE(q3_k_decode, NULL, q3_k_decode_avx2, q3_k_decode_avx512)};

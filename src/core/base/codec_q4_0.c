@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -100,6 +101,29 @@ EMBLA_AVX512 static void q4_0_decode_avx512(const void *in, size_t n, float scal
 
 #endif
 
+#if EMBLA_ARM
+
+/* The upper bytes of the f16 from -8 to 7; their lower bytes are 0. */
+static const uint8_t steps_f16[16] = {0xc8, 0xc7, 0xc6, 0xc5, 0xc4, 0xc2, 0xc0, 0xbc,
+                                      0x00, 0x3c, 0x40, 0x42, 0x44, 0x45, 0x46, 0x47};
+
+static void q4_0_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const char *block = in;
+    const uint8x16_t steps = vld1q_u8(steps_f16), low_half = vdupq_n_u8(15);
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const float32x4_t d = embla_neon_f16(block);
+        uint8x16_t q = embla_neon_load(block + 2);
+        uint8x16_t low = vqtbl1q_u8(steps, vandq_u8(q, low_half));
+        embla_neon_put_upper(low, d, mode, out + i);
+        embla_neon_put_upper(vqtbl1q_u8(steps, vshrq_n_u8(q, 4)), d, mode, out + i + HALF);
+    }
+}
+
+#endif
+
 const embla_codec embla_codec_q4_0 = {
-    .decode = EMBLA_ISA_TABLE(q4_0_decode, q4_0_decode_avx2, q4_0_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q4_0_decode, q4_0_decode_neon, q4_0_decode_avx2, q4_0_decode_avx512),
     .encode = {q4_0_encode}};

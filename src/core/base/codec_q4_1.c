@@ -130,5 +130,5 @@ EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scal
 #endif
 
 const embla_codec embla_codec_q4_1 = {
-    .decode = EMBLA_ISA_TABLE(q4_1_decode, q4_1_decode_avx2, q4_1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q4_1_decode, NULL, q4_1_decode_avx2, q4_1_decode_avx512),
     .encode = {q4_1_encode}};

@@ -216,6 +216,6 @@ EMBLA_AVX512 static void q5_k_decode_avx512(const void *in, size_t n, float scal
 #endif
 
 const embla_codec embla_codec_q4_k = {
-    .decode = EMBLA_ISA_TABLE(q4_k_decode, q4_k_decode_avx2, q4_k_decode_avx512)};
+    .decode = EMBLA_ISA_TABLE(q4_k_decode, NULL, q4_k_decode_avx2, q4_k_decode_avx512)};
 const embla_codec embla_codec_q5_k = {
-    .decode = EMBLA_ISA_TABLE(q5_k_decode, q5_k_decode_avx2, q5_k_decode_avx512)};
+    .decode = EMBLA_ISA_TABLE(q5_k_decode, NULL, q5_k_decode_avx2, q5_k_decode_avx512)};

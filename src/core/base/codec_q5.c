@@ -252,8 +252,8 @@ EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scal
 #endif
 
 const embla_codec embla_codec_q5_0 = {
-    .decode = EMBLA_ISA_TABLE(q5_0_decode, q5_0_decode_avx2, q5_0_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q5_0_decode, NULL, q5_0_decode_avx2, q5_0_decode_avx512),
     .encode = {q5_0_encode}};
 const embla_codec embla_codec_q5_1 = {
-    .decode = EMBLA_ISA_TABLE(q5_1_decode, q5_1_decode_avx2, q5_1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q5_1_decode, NULL, q5_1_decode_avx2, q5_1_decode_avx512),
     .encode = {q5_1_encode}};

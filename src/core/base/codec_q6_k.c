@@ -81,4 +81,4 @@ EMBLA_AVX512 static void q6_k_decode_avx512(const void *in, size_t n, float scal
 #endif
 
 const embla_codec embla_codec_q6_k = {
-    .decode = EMBLA_ISA_TABLE(q6_k_decode, q6_k_decode_avx2, q6_k_decode_avx512)};
+    .decode = EMBLA_ISA_TABLE(q6_k_decode, NULL, q6_k_decode_avx2, q6_k_decode_avx512)};

@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -89,6 +90,22 @@ EMBLA_AVX512 static void q8_0_decode_avx512(const void *in, size_t n, float scal
 
 #endif
 
+#if EMBLA_ARM
+
+static void q8_0_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const signed char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const float32x4_t d = embla_neon_f16(block);
+        embla_neon_put_bytes(vld1q_s8(block + 2), d, mode, out + i);
+        embla_neon_put_bytes(vld1q_s8(block + 18), d, mode, out + i + 16);
+    }
+}
+
+#endif
+
 const embla_codec embla_codec_q8_0 = {
-    .decode = EMBLA_ISA_TABLE(q8_0_decode, q8_0_decode_avx2, q8_0_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q8_0_decode, q8_0_decode_neon, q8_0_decode_avx2, q8_0_decode_avx512),
     .encode = {q8_0_encode}};

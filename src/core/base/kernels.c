@@ -25,11 +25,12 @@ static bool cpu_has(embla_isa isa)
     if (isa == EMBLA_ISA_AVX512) return (has & avx2) == avx2 && (has & EMBLA_X86_AVX512);
     if (isa == EMBLA_ISA_AVX2) return (has & avx2) == avx2;
 #endif
+    if (isa == EMBLA_ISA_NEON) return EMBLA_ARM; /* every 64-bit Arm CPU */
     return isa == EMBLA_ISA_SCALAR;
 }
 
-static const embla_kernels *const sets[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(&embla_kernels_scalar, &embla_kernels_avx2, &embla_kernels_avx512);
+static const embla_kernels *const sets[EMBLA_ISA_COUNT] = EMBLA_ISA_TABLE(
+    &embla_kernels_scalar, &embla_kernels_neon, &embla_kernels_avx2, &embla_kernels_avx512);
 
 const embla_kernels *embla_kernels_find(const char *name)
 {
@@ -71,11 +72,11 @@ const embla_kernels *embla_kernels_get(void)
  * cache takes a third less time (docs/decisions/002). */
 static embla_write_mode choose_store(void)
 {
-#if EMBLA_X86
-    unsigned a = 0, b, c, d;
     const char *wanted = getenv("EMBLA_WRITE");
     if (wanted && strcmp(wanted, "ahead") == 0) return EMBLA_WRITE_AHEAD;
     if (wanted && strcmp(wanted, "stream") == 0) return EMBLA_WRITE_STREAM;
+#if EMBLA_X86
+    unsigned a = 0, b, c, d;
     if ((embla_x86_features() & EMBLA_X86_INTEL) && __get_cpuid(1, &a, &b, &c, &d)) {
         unsigned family = a >> 8 & 15u, model = (a >> 4 & 15u) | (a >> 12 & 0xf0u);
         if (family == 6 && model == 85) return EMBLA_WRITE_AHEAD;

@@ -87,6 +87,9 @@ extern const embla_kernels embla_kernels_scalar;
 #if EMBLA_X86
 extern const embla_kernels embla_kernels_avx2, embla_kernels_avx512;
 #endif
+#if EMBLA_ARM
+extern const embla_kernels embla_kernels_neon;
+#endif
 
 EMBLA_PRIVATE const embla_kernels *embla_kernels_get(void);
 /* The entry of a table (isa.h) for the set in use. */

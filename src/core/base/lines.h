@@ -15,6 +15,8 @@
 
 #if EMBLA_X86
 #include <immintrin.h>
+#elif EMBLA_ARM
+#include <arm_neon.h>
 #endif
 
 enum {
@@ -121,6 +123,30 @@ EMBLA_AVX2 static inline void embla_put_avx2(float *out, __m256 x, embla_write_m
     } else {
         if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)out);
         _mm256_storeu_ps(out, x);
+    }
+}
+#endif
+
+#if EMBLA_ARM
+/* Writes half a line, with the hint that it will not be read soon. */
+static inline void embla_stream_neon(void *out, uint8x16_t low, uint8x16_t high)
+{
+    struct half {
+        char bytes[EMBLA_LINE / 2];
+    };
+    __asm__("stnp %q1, %q2, %0" : "=Q"(*(struct half *)out) : "w"(low), "w"(high));
+}
+
+/* Writes eight floats to out; out is aligned to half a line if streaming. */
+static inline void embla_put_neon(float *out, float32x4_t low, float32x4_t high,
+                                  embla_write_mode mode)
+{
+    if (mode == EMBLA_WRITE_STREAM) {
+        embla_stream_neon(out, vreinterpretq_u8_f32(low), vreinterpretq_u8_f32(high));
+    } else {
+        if (mode == EMBLA_WRITE_AHEAD) embla_fetch_to_write((const char *)out);
+        vst1q_f32(out, low);
+        vst1q_f32(out + 4, high);
     }
 }
 #endif

@@ -153,7 +153,7 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
 #endif
 
 static embla_scaled_fn *const f4_rows[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(f4_scalar, f4_avx2, f4_avx512);
+    EMBLA_ISA_TABLE(f4_scalar, NULL, f4_avx2, f4_avx512);
 
 /* ---- checking formats ---- */
 

@@ -326,8 +326,9 @@ EMBLA_AVX512 static void powers_avx512(const embla_ngram *g, const tile *t, int6
 #endif
 
 static hash_fn *const products_for[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(products, NULL, products_avx512);
-static hash_fn *const powers_for[EMBLA_ISA_COUNT] = EMBLA_ISA_TABLE(powers, NULL, powers_avx512);
+    EMBLA_ISA_TABLE(products, NULL, NULL, products_avx512);
+static hash_fn *const powers_for[EMBLA_ISA_COUNT] =
+    EMBLA_ISA_TABLE(powers, NULL, NULL, powers_avx512);
 
 static hash_fn *choose_hash(const embla_ngram *g)
 {

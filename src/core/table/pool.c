@@ -63,7 +63,7 @@ static void add_columns_scalar(const chunk *c, size_t n, double *sums)
     add_rest(c, 0, n, sums);
 }
 
-#if EMBLA_X86
+#if EMBLA_X86 || EMBLA_ARM
 
 static inline void fetch_block(const chunk *c, size_t t, size_t column)
 {
@@ -71,6 +71,10 @@ static inline void fetch_block(const chunk *c, size_t t, size_t column)
     for (size_t k = 0; k < BLOCK; k += EMBLA_LINE / sizeof(float))
         __builtin_prefetch(c->at[t + AHEAD] + column + k);
 }
+
+#endif
+
+#if EMBLA_X86
 
 EMBLA_AVX2 static void add_columns_avx2(const chunk *c, size_t n, double *sums)
 {
@@ -116,9 +120,41 @@ EMBLA_AVX512 static void add_columns_avx512(const chunk *c, size_t n, double *su
 
 #endif
 
+#if EMBLA_ARM
+
+/* The compiler would add one vector after the other to sums in memory. The products are rounded
+ * before they are added, as in the other sets. */
+static void add_columns_neon(const chunk *c, size_t n, double *sums)
+{
+    enum { PARTS = BLOCK / 2 };
+    size_t column = 0;
+    for (; column + BLOCK <= n; column += BLOCK) {
+        float64x2_t s[PARTS];
+#pragma GCC unroll 16
+        for (size_t k = 0; k < PARTS; k++) s[k] = vld1q_f64(sums + column + 2 * k);
+        for (size_t t = 0; t < c->count; t++) {
+            const float *x = c->at[t] + column;
+            const float64x2_t w = vdupq_n_f64(c->weights[t]);
+            fetch_block(c, t, column);
+#pragma GCC unroll 8
+            for (size_t k = 0; k < PARTS; k += 2) {
+                const float32x4_t four = vld1q_f32(x + 2 * k);
+                const float64x2_t y = vcvt_f64_f32(vget_low_f32(four));
+                s[k] = vaddq_f64(s[k], vmulq_f64(w, y));
+                s[k + 1] = vaddq_f64(s[k + 1], vmulq_f64(w, vcvt_high_f64_f32(four)));
+            }
+        }
+#pragma GCC unroll 16
+        for (size_t k = 0; k < PARTS; k++) vst1q_f64(sums + column + 2 * k, s[k]);
+    }
+    add_rest(c, column, n, sums);
+}
+
+#endif
+
 typedef void add_columns_fn(const chunk *c, size_t n, double *sums);
 static add_columns_fn *const add_columns[] =
-    EMBLA_ISA_TABLE(add_columns_scalar, add_columns_avx2, add_columns_avx512);
+    EMBLA_ISA_TABLE(add_columns_scalar, add_columns_neon, add_columns_avx2, add_columns_avx512);
 
 static double weight_of(const sequence *s, size_t t)
 {

@@ -3,7 +3,8 @@
  * are needed.
  *
  * Estimates of q8_0 rows multiply integers: bytes of a row with 16-bit numbers of a vector. That
- * takes 7 vector instructions for 32 numbers of a row (product and square); floats take 10.
+ * takes 7 vector instructions for 32 numbers of a row (product and square); floats take 10. The
+ * loops for NEON are in score_loops_neon.c.
  */
 #include "engine/score_loops.h"
 
@@ -538,7 +539,8 @@ EMBLA_AVX2 EMBLA_BODY void narrow_all(const sums *s, embla_dtype dtype, bool squ
 #define LOOPS(name, dtype) LOOP(name##_scalar, , scalar_all, dtype)
 #endif
 
-#define SETS(name) EMBLA_ISA_TABLE(name##_scalar, name##_avx2, name##_avx512)
+#define SETS(name)                                                                                 \
+    EMBLA_ISA_TABLE(name##_scalar, embla_score_##name##_neon, name##_avx2, name##_avx512)
 
 LOOPS(f32, EMBLA_F32)
 LOOPS(bf16, EMBLA_BF16)
@@ -553,5 +555,6 @@ embla_score_loop *embla_score_loop_for(embla_dtype dtype, embla_isa isa)
                                                                [EMBLA_F16] = SETS(f16),
                                                                [EMBLA_I8] = SETS(i8),
                                                                [EMBLA_Q8_0] = SETS(q8_0)};
-    return (size_t)dtype < sizeof loops / sizeof loops[0] ? loops[dtype][isa] : NULL;
+    return (size_t)dtype < sizeof loops / sizeof loops[0] ? EMBLA_ISA_PICK(loops[dtype], isa)
+                                                          : NULL;
 }

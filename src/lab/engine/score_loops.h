@@ -33,4 +33,9 @@ typedef void embla_score_loop(const embla_score_sums *s);
 /* The loop that decodes dtype in registers; NULL if there is none. There always is one for f32. */
 embla_score_loop *embla_score_loop_for(embla_dtype dtype, embla_isa isa);
 
+#if EMBLA_ARM
+embla_score_loop embla_score_f32_neon, embla_score_bf16_neon, embla_score_f16_neon,
+    embla_score_i8_neon, embla_score_q8_0_neon;
+#endif
+
 #endif

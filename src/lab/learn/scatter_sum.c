@@ -326,7 +326,7 @@ LOOPS(avx512);
 #endif
 
 static const loops *const loops_of[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(&loops_scalar, &loops_avx2, &loops_avx512);
+    EMBLA_ISA_TABLE(&loops_scalar, NULL, &loops_avx2, &loops_avx512);
 
 /* ---- one row ---- */
 

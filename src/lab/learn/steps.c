@@ -20,6 +20,8 @@
 
 #if EMBLA_X86
 #include <immintrin.h>
+#elif EMBLA_ARM
+#include <arm_neon.h>
 #endif
 
 enum { BLOCK = 16 };
@@ -251,6 +253,39 @@ EMBLA_AVX512 static double squares_avx512(const float *g, size_t n, const float 
 
 #endif
 
+#if EMBLA_ARM
+
+/* Sixteen numbers. The square of a float is exact in double, so it may be fused with the addition.
+ */
+EMBLA_BODY void add_squares_neon(float64x2_t sums[8], const float *g)
+{
+#pragma GCC unroll 4
+    for (size_t q = 0; q < 8; q += 2) {
+        float32x4_t x = vld1q_f32(g + 2 * q);
+        float64x2_t low = vcvt_f64_f32(vget_low_f32(x)), high = vcvt_high_f64_f32(x);
+        sums[q] = vfmaq_f64(sums[q], low, low);
+        sums[q + 1] = vfmaq_f64(sums[q + 1], high, high);
+    }
+}
+
+static double squares_neon(const float *g, size_t n, const float *next)
+{
+    float64x2_t sums[8] = {0};
+    float last[BLOCK] = {0};
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        fetch(next, i);
+        add_squares_neon(sums, g + i);
+    }
+    if (i < n) memcpy(last, g + i, (n - i) * sizeof *last);
+    add_squares_neon(sums, last);
+    for (size_t half = 4; half > 0; half /= 2)
+        for (size_t q = 0; q < half; q++) sums[q] = vaddq_f64(sums[q], sums[q + half]);
+    return vaddvq_f64(sums[0]);
+}
+
+#endif
+
 /* Adagrad-rowwise, one row: the mean of squares is added in f32. */
 EMBLA_BODY void step_row_body(const embla_rule *rule, const embla_moment *moment,
                               const embla_numbers *numbers, double squares)
@@ -363,8 +398,15 @@ EMBLA_AVX512 static void step_rowwise_avx512(const embla_rule *rule, const embla
     step_row_body(rule, moment, numbers, squares_avx512(numbers->g, numbers->n, numbers->w));
 }
 #endif
+#if EMBLA_ARM
+static void step_rowwise_neon(const embla_rule *rule, const embla_moment *moment,
+                              const embla_numbers *numbers)
+{
+    step_row_body(rule, moment, numbers, squares_neon(numbers->g, numbers->n, numbers->w));
+}
+#endif
 static embla_step_fn *const step_rowwise[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(step_rowwise_scalar, step_rowwise_avx2, step_rowwise_avx512);
+    EMBLA_ISA_TABLE(step_rowwise_scalar, step_rowwise_neon, step_rowwise_avx2, step_rowwise_avx512);
 
 #define REPLAY(name, kind)                                                                         \
     EMBLA_ISA_FUNCTION(void, name,                                                                 \

@@ -34,8 +34,8 @@ enum {
     KEYS_BACK = 128, /* the same for backward, where half of each diagonal tile is wasted */
     SMALL = 1 << 17, /* with fewer multiplications, plain loops are faster than the engine */
     SHORT = 64,      /* maximum length of a sequence without tiles */
-    SHORT_ROWS = 4,  /* rows processed at once for them */
-    STACK = 4096     /* numbers that need no allocation */
+    SHORT_ROWS = EMBLA_VEC_ROWS, /* rows processed at once for them */
+    STACK = 4096                 /* numbers that need no allocation */
 };
 
 /* Shared by all tiles of a call. */

@@ -37,37 +37,17 @@ EMBLA_BODY void unpack(const short_job *job, const float *rows, float scale, siz
         for (size_t i = 0; i < job->size; i++) x[t * stride + i] = rows[t * job->wide + i] * scale;
 }
 
-/* SHORT_ROWS rows of vecs vectors: row r is the sum over t < count of factor (r, t) times row t of
- * b. If `add`, it is added to out. */
-EMBLA_BODY void sum_rows(const size_t vecs, const float *a, size_t a_row, size_t a_deep,
-                         const float *b, size_t b_stride, size_t count, bool add, float *out,
-                         size_t out_stride)
-{
-    embla_vec_f32 sum[SHORT_ROWS][2] = {0};
-    for (size_t t = 0; t < count; t++)
-        for (size_t r = 0; r < SHORT_ROWS; r++) {
-            float factor = a[r * a_row + t * a_deep];
-            for (size_t v = 0; v < vecs; v++)
-                sum[r][v] += *(const embla_vec_f32 *)(b + t * b_stride + v * EMBLA_VEC) * factor;
-        }
-    for (size_t r = 0; r < SHORT_ROWS; r++)
-        for (size_t v = 0; v < vecs; v++) {
-            embla_vec_f32 *to = (embla_vec_f32 *)(out + r * out_stride + v * EMBLA_VEC);
-            if (add) sum[r][v] += *to;
-            *to = sum[r][v];
-        }
-}
-
-/* The same for `columns` numbers, a multiple of EMBLA_VEC. */
+/* SHORT_ROWS rows of `columns` numbers, a multiple of EMBLA_VEC: row r is the sum over t < count of
+ * factor (r, t) times row t of b. If `add`, it is added to out. */
 EMBLA_BODY void sum_wide_body(const float *a, size_t a_row, size_t a_deep, const float *b,
                               size_t b_stride, size_t count, bool add, float *out,
                               size_t out_stride, size_t columns)
 {
+    embla_row_sums sums = {a, a_row, a_deep, b, b_stride, count};
     size_t c = 0;
-    for (; c + 2 * EMBLA_VEC <= columns; c += 2 * EMBLA_VEC)
-        sum_rows(2, a, a_row, a_deep, b + c, b_stride, count, add, out + c, out_stride);
-    if (c < columns)
-        sum_rows(1, a, a_row, a_deep, b + c, b_stride, count, add, out + c, out_stride);
+    for (; c + 2 * EMBLA_VEC <= columns; c += 2 * EMBLA_VEC, sums.b += 2 * EMBLA_VEC)
+        embla_sum_rows(SHORT_ROWS, 2, &sums, add, out + c, out_stride);
+    if (c < columns) embla_sum_rows(SHORT_ROWS, 1, &sums, add, out + c, out_stride);
 }
 EMBLA_ISA_FUNCTION(void, sum_wide,
                    (const float *a, size_t a_row, size_t a_deep, const float *b, size_t b_stride,

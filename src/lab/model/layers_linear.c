@@ -46,28 +46,6 @@ typedef struct {
     size_t depth;
 } panel_of;
 
-/* rows x vecs vectors of the result; rows and vecs are constants after inlining. */
-EMBLA_BODY void strip_rows(const size_t rows, const size_t vecs, const float *a, size_t a_row,
-                           size_t a_deep, const panel_of *b, float *out, size_t out_stride,
-                           bool add)
-{
-    embla_vec_f32 sum[EMBLA_PRODUCT_FEW][2] = {0};
-    for (size_t p = 0; p < b->depth; p++) {
-        const float *line = b->at + p * b->stride;
-        for (size_t r = 0; r < rows; r++) {
-            float factor = a[r * a_row + p * a_deep];
-            for (size_t v = 0; v < vecs; v++)
-                sum[r][v] += *(const embla_vec_f32 *)(line + v * EMBLA_VEC) * factor;
-        }
-    }
-    for (size_t r = 0; r < rows; r++)
-        for (size_t v = 0; v < vecs; v++) {
-            embla_vec_f32 *to = (embla_vec_f32 *)(out + r * out_stride + v * EMBLA_VEC);
-            if (add) sum[r][v] += *to;
-            *to = sum[r][v];
-        }
-}
-
 /* All m rows of a strip of vecs vectors, of which `columns` numbers exist. */
 EMBLA_BODY void strip(const size_t vecs, const embla_plain_product *p, size_t first,
                       const panel_of *b, size_t column, size_t columns)
@@ -77,16 +55,18 @@ EMBLA_BODY void strip(const size_t vecs, const embla_plain_product *p, size_t fi
     size_t a_row = turned ? 1 : p->a_stride, a_deep = turned ? p->a_stride : 1;
     const float *a = (const float *)p->a + first * a_deep;
     float *out = (float *)p->out + column;
-    float part[EMBLA_PRODUCT_FEW * 2 * EMBLA_VEC];
+    float part[EMBLA_VEC_ROWS * 2 * EMBLA_VEC];
+    embla_row_sums sums = {
+        .a_row = a_row, .a_deep = a_deep, .b = b->at, .b_stride = b->stride, .count = b->depth};
     for (size_t i = 0; i < p->m;) {
-        size_t rows = p->m - i < EMBLA_PRODUCT_FEW ? 1 : EMBLA_PRODUCT_FEW;
+        size_t rows = p->m - i < EMBLA_VEC_ROWS ? 1 : EMBLA_VEC_ROWS;
         float *to = whole ? out + i * p->out_stride : part;
         size_t stride = whole ? p->out_stride : vecs * EMBLA_VEC;
+        sums.a = a + i * a_row;
         if (rows == 1)
-            strip_rows(1, vecs, a + i * a_row, a_row, a_deep, b, to, stride, whole && add);
+            embla_sum_rows(1, vecs, &sums, whole && add, to, stride);
         else
-            strip_rows(EMBLA_PRODUCT_FEW, vecs, a + i * a_row, a_row, a_deep, b, to, stride,
-                       whole && add);
+            embla_sum_rows(EMBLA_VEC_ROWS, vecs, &sums, whole && add, to, stride);
         for (size_t r = 0; !whole && r < rows; r++)
             for (size_t c = 0; c < columns; c++) {
                 float *at = out + (i + r) * p->out_stride + c;

@@ -23,6 +23,75 @@ typedef double embla_vec_f64 __attribute__((vector_size(64), aligned(sizeof(doub
 typedef float embla_eight_f32 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 #define EMBLA_WIDEN(x) __builtin_convertvector(*(const embla_eight_f32 *)(x), embla_vec_f64)
 
+/* ---- small products ---- */
+
+enum { EMBLA_VEC_ROWS = 4 }; /* rows of a result that are held in registers */
+
+/* Sums of rows of b: row r of the result, vecs vectors wide, is the sum over t < count of factor
+ * (r, t) times row t. If `add`, it is added to out. rows (1 or EMBLA_VEC_ROWS) and vecs (1 or 2)
+ * are constants after inlining. */
+typedef struct {
+    const float *a; /* factor (r, t) is a[r * a_row + t * a_deep] */
+    size_t a_row, a_deep;
+    const float *b;
+    size_t b_stride, count;
+} embla_row_sums;
+
+#if EMBLA_ARM
+
+/* Compilers keep vectors of 64 bytes in memory. A vector of the result is a pass of its own: its
+ * sums are in 16 registers. */
+EMBLA_BODY void embla_sum_rows(const size_t rows, const size_t vecs, const embla_row_sums *s,
+                               bool add, float *out, size_t out_stride)
+{
+    for (size_t c = 0; c < vecs * EMBLA_VEC; c += EMBLA_VEC) {
+        float32x4_t sum[EMBLA_VEC_ROWS][4] = {{{0}}};
+        for (size_t t = 0; t < s->count; t++) {
+            const float *line = s->b + t * s->b_stride + c;
+            const float32x4_t x[4] = {vld1q_f32(line), vld1q_f32(line + 4), vld1q_f32(line + 8),
+                                      vld1q_f32(line + 12)};
+#pragma GCC unroll 4
+            for (size_t r = 0; r < rows; r++) {
+                const float factor = s->a[r * s->a_row + t * s->a_deep];
+#pragma GCC unroll 4
+                for (size_t q = 0; q < 4; q++)
+                    sum[r][q] = vaddq_f32(sum[r][q], vmulq_n_f32(x[q], factor));
+            }
+        }
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (size_t q = 0; q < 4; q++) {
+                float *to = out + r * out_stride + c + 4 * q;
+                vst1q_f32(to, add ? vaddq_f32(sum[r][q], vld1q_f32(to)) : sum[r][q]);
+            }
+    }
+}
+
+#else
+
+EMBLA_BODY void embla_sum_rows(const size_t rows, const size_t vecs, const embla_row_sums *s,
+                               bool add, float *out, size_t out_stride)
+{
+    embla_vec_f32 sum[EMBLA_VEC_ROWS][2] = {0};
+    for (size_t t = 0; t < s->count; t++) {
+        const float *line = s->b + t * s->b_stride;
+        for (size_t r = 0; r < rows; r++) {
+            float factor = s->a[r * s->a_row + t * s->a_deep];
+            for (size_t v = 0; v < vecs; v++)
+                sum[r][v] += *(const embla_vec_f32 *)(line + v * EMBLA_VEC) * factor;
+        }
+    }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < vecs; v++) {
+            embla_vec_f32 *to = (embla_vec_f32 *)(out + r * out_stride + v * EMBLA_VEC);
+            if (add) sum[r][v] += *to;
+            *to = sum[r][v];
+        }
+}
+
+#endif
+
 /* ---- transposing ---- */
 
 /* Eight numbers of a and b, chosen by their index in both. */

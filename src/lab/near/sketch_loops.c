@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounds of a block of rows. Levels and numbers of the query are multiplied as bytes: a pair of
  * products is at most 2 x 15 x 127 = 3,810 in magnitude, so sums of eight pairs fit in 16 bits. A
- * step adds two pairs for each row; after FLUSH steps the sums are added to sums of 32 bits.
+ * step adds two pairs for each row; after FLUSH steps the sums are added to sums of 32 bits. NEON
+ * does not add the two products of a pair until then.
  */
 #include <string.h>
 
@@ -9,6 +10,8 @@
 
 #if EMBLA_X86
 #include <immintrin.h>
+#elif EMBLA_ARM
+#include <arm_neon.h>
 #endif
 
 enum { ROWS = EMBLA_SKETCH_ROWS, STEP = EMBLA_SKETCH_STEP, QUERY = 8, FLUSH = 4 };
@@ -123,5 +126,52 @@ EMBLA_AVX2 static int16_t narrow_bound(const embla_sketch_terms *t, const uint8_
 
 #endif
 
+#if EMBLA_ARM
+
+enum { QUARTERS = STEP / 16 };
+
+/* The same two bytes of the query for every row. */
+EMBLA_BODY int8x16_t pair_of(const int8_t *query)
+{
+    int16_t two;
+    memcpy(&two, query, sizeof two);
+    return vreinterpretq_s8_s16(vdupq_n_s16(two));
+}
+
+/* Adds the products of a step: sums 2 k and 2 k + 1 are of bytes 16 k to 16 k + 15. */
+EMBLA_BODY void neon_step(int16x8_t sums[2 * QUARTERS], const uint8_t *bytes, const int8_t *query)
+{
+    const int8x16_t low = pair_of(query), high = pair_of(query + QUERY / 2);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < QUARTERS; k++) {
+        const uint8x16_t x = vld1q_u8(bytes + 16 * k);
+        const int8x16_t a = vreinterpretq_s8_u8(vandq_u8(x, vdupq_n_u8(15)));
+        const int8x16_t b = vreinterpretq_s8_u8(vshrq_n_u8(x, 4));
+        sums[2 * k] = vmlal_s8(sums[2 * k], vget_low_s8(a), vget_low_s8(low));
+        sums[2 * k + 1] = vmlal_high_s8(sums[2 * k + 1], a, low);
+        sums[2 * k] = vmlal_s8(sums[2 * k], vget_low_s8(b), vget_low_s8(high));
+        sums[2 * k + 1] = vmlal_high_s8(sums[2 * k + 1], b, high);
+    }
+}
+
+static int16_t neon_bound(const embla_sketch_terms *t, const uint8_t *block, const float *factors,
+                          const float *errors, int16_t *bounds)
+{
+    int32x4_t all[2 * QUARTERS] = {0}; /* four rows each */
+    int32_t sums[ROWS];
+    for (size_t s = 0; s < t->steps; s += FLUSH) {
+        size_t end = t->steps - s < FLUSH ? t->steps : s + FLUSH;
+        int16x8_t some[2 * QUARTERS] = {0};
+        for (size_t i = s; i < end; i++) neon_step(some, block + i * STEP, t->query + i * QUERY);
+#pragma GCC unroll 8
+        for (size_t k = 0; k < 2 * QUARTERS; k++) all[k] = vpadalq_s16(all[k], some[k]);
+    }
+#pragma GCC unroll 8
+    for (size_t k = 0; k < 2 * QUARTERS; k++) vst1q_s32(sums + 4 * k, all[k]);
+    return bound_body(t, sums, factors, errors, bounds);
+}
+
+#endif
+
 embla_sketch_bound *const embla_sketch_bounds[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(scalar_bound, narrow_bound, wide_bound);
+    EMBLA_ISA_TABLE(scalar_bound, neon_bound, narrow_bound, wide_bound);

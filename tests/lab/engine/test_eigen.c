@@ -253,7 +253,7 @@ static void both_ends_of_double_are_like_the_middle(void **state)
 
 static void every_kernel_set_gives_the_same_bits(void **state)
 {
-    static const char *const sets[] = {"avx2", "avx512"};
+    static const char *const sets[] = {"neon", "avx2", "avx512"};
     enum { N = 150 };
     const embla_kernels *before = embla_kernels_get();
     (void)state;

@@ -291,7 +291,7 @@ static void check_threads(const embla_table *table, embla_gram_options options)
     options.threads = 1;
     assert_ok(embla_gram_of(table, &options, &one));
     for (size_t c = 0; c < COUNT_OF(counts); c++) {
-        const char *const sets[] = {"scalar", "avx2", "avx512"};
+        const char *const sets[] = {"scalar", "neon", "avx2", "avx512"};
         const embla_kernels *set = embla_kernels_find(sets[c % 3]), *before = embla_kernels_get();
         if (options.plain && set) embla_kernels_use(set);
         options.threads = counts[c];
