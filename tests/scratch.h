@@ -83,11 +83,12 @@ static inline void scratch_write(const char *path, const void *bytes, size_t cou
     assert_int_equal(fclose(file), 0);
 }
 
-/* All bytes of a file, with a 0 after them; free() them. NULL if there is none. */
+/* All bytes of a file, with a 0 after them; free() them. NULL and a count of 0 if there is none. */
 static inline unsigned char *scratch_read(const char *path, size_t *count)
 {
     struct stat found;
     FILE *file = fopen(path, "rb");
+    *count = 0;
     if (!file) return NULL;
     assert_int_equal(fstat(fileno(file), &found), 0);
     *count = (size_t)found.st_size;

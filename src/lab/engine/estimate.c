@@ -20,13 +20,19 @@ static double scale_float(const float *vector, size_t dim, double norm, float *s
     return unit;
 }
 
+/* Not fmax: gcc 12.2 for Arm crashes on it in this loop. */
+static inline double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 /* Scales a vector so that its largest number is WHOLE_MOST, and rounds it to integers. *error is
  * the norm of what rounding changed, as a share of the vector's norm. */
 static double scale_whole(const float *vector, size_t dim, double norm, float *scaled,
                           int16_t *whole, double *error)
 {
     double most = 0.0, changed = 0.0;
-    for (size_t i = 0; i < dim; i++) most = fmax(most, fabs((double)vector[i]));
+    for (size_t i = 0; i < dim; i++) most = larger(most, fabs((double)vector[i]));
     const double unit = most == 0.0 ? 1.0 : most / WHOLE_MOST;
     for (size_t i = 0; i < dim; i++) {
         double exact = (double)vector[i] / unit, rounded = rint(exact);

@@ -100,6 +100,12 @@ typedef struct {
     uint8_t *levels;
 } space;
 
+/* Not fmax: gcc 12.2 for Arm crashes on it in a loop over a row. */
+static inline double larger(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 /* Sketches a row. Its largest number may be beyond the last level: of a few widths of a level, the
  * one that changes the row least is used. */
 static void sketch_row(embla_sketch *sketch, int64_t row, const float *x, const space *s)
@@ -112,7 +118,7 @@ static void sketch_row(embla_sketch *sketch, int64_t row, const float *x, const 
     if (square == 0.0) return;
     sketch->errors[row] = INFINITY;
     if (!(norm > 0x1p-40 && norm < 0x1p60)) return;
-    for (size_t i = 0; i < dim; i++) most = fmax(most, fabs((double)x[i]));
+    for (size_t i = 0; i < dim; i++) most = larger(most, fabs((double)x[i]));
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         double width = most * widths[i] * (2.0 / LEVELS);
         double changed =
@@ -261,7 +267,7 @@ static void round_query(search *s)
 {
     const size_t dim = s->q->dim;
     double most = 0.0, changed = 0.0, sum = 0.0, norm = s->size.norm;
-    for (size_t i = 0; i < dim; i++) most = fmax(most, fabs((double)s->query[i]));
+    for (size_t i = 0; i < dim; i++) most = larger(most, fabs((double)s->query[i]));
     const double unit = most == 0.0 ? 1.0 : most / WHOLE_MOST;
     for (size_t i = 0; i < dim; i++) {
         double exact = (double)s->query[i] / unit, rounded = rint(exact);

@@ -145,7 +145,8 @@ static void the_plane_is_that_of_the_largest_variance(void **state)
         mean[1] += (double)x[r * DIM + 2] / ROWS;
     }
     for (size_t r = 0; r < ROWS; r++) /* the axes are nearly those numbers, and point upwards */
-        scale = fmax(scale, fabs((double)x[r * DIM + 5] - mean[0]));
+        if (fabs((double)x[r * DIM + 5] - mean[0]) > scale)
+            scale = fabs((double)x[r * DIM + 5] - mean[0]);
     const double *last = view.xy + 2 * 2 * ROWS;
     for (size_t r = 0; r < ROWS; r++) {
         assert_near(last[2 * r], ((double)x[r * DIM + 5] - mean[0]) / scale, 0.03);
