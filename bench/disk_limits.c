@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bare reads of a disk. The ring is the library's own (files/ring.h), because a limit must be
+/* Bare reads of a disk. The ring is the library's own (files/io_ring.h), because a limit must be
  * measured with the same calls of the kernel; the pool is plain threads with pread. */
 #include "bench/disk_limits.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bench/measure.h"
-#include "files/ring.h"
+#include "files/io_ring.h"
 
 enum { THREADS = 16 };
 
@@ -27,7 +27,7 @@ bench_disk_limits *bench_disk_open(const char *path, unsigned depth)
 {
     bench_disk_limits *l = calloc(1, sizeof *l);
     if (!l) return NULL;
-    *l = (bench_disk_limits){.depth = depth, .ring = {.fd = -1}};
+    *l = (bench_disk_limits){.depth = depth, .ring = {.file = EMBLA_NO_FILE}};
     l->fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
     l->pages = aligned_alloc(BENCH_PAGE,
                              (size_t)BENCH_PAGE * (depth > THREADS ? depth : (unsigned)THREADS));
@@ -35,7 +35,7 @@ bench_disk_limits *bench_disk_open(const char *path, unsigned depth)
         bench_disk_close(l);
         return NULL;
     }
-    if (embla_ring_open(depth, &l->ring) != EMBLA_OK) l->ring.fd = -1;
+    if (embla_ring_open(depth, &l->ring) != EMBLA_OK) l->ring.file = -1;
     return l;
 }
 
@@ -52,7 +52,7 @@ void bench_disk_close(bench_disk_limits *l)
 bool bench_disk_ring(bench_disk_limits *l, const uint64_t *offsets, size_t count)
 {
     size_t sent = 0, done = 0;
-    bool good = l->ring.fd >= 0;
+    bool good = l->ring.file >= 0;
     while (good && done < count) {
         uint64_t tag;
         int64_t result;
@@ -62,7 +62,8 @@ bool bench_disk_ring(bench_disk_limits *l, const uint64_t *offsets, size_t count
         size_t flying = sent - done, some = l->depth / 4 + 1;
         uint32_t queued = l->ring.queued;
         l->ring.queued = 0;
-        good = embla_ring_wait(&l->ring, queued, (uint32_t)(flying < some ? flying : some)) == 0;
+        good = embla_worked(
+            embla_ring_wait(&l->ring, queued, (uint32_t)(flying < some ? flying : some)));
         while (embla_ring_pop(&l->ring, &tag, &result)) {
             done++;
             if (result != BENCH_PAGE) good = false;

@@ -174,7 +174,7 @@ static inline embla_status try_disk(const embla_format *format, const model_on_d
 {
     embla_map *map = NULL;
     embla_directory directory = {0};
-    embla_status status = embla_map_open(AT_FDCWD, d->path, d->path, true, &map);
+    embla_status status = embla_map_open(EMBLA_HERE, d->path, d->path, true, &map);
     if (status == EMBLA_OK) status = format->read(map, NULL, &directory);
     embla_directory_free(&directory);
     embla_map_free(map);
@@ -198,7 +198,7 @@ static inline void survives_failures(const embla_format *format, const model_fil
             if (memory)
                 embla_mem_fail(n, forever);
             else
-                embla_io_fail(n, forever, EIO);
+                embla_io_fail(n, forever, EMBLA_SYSTEM_OTHER);
             status = try_disk(format, &d);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);
@@ -233,7 +233,7 @@ static inline void survives_a_cut(const embla_format *format, const model_file *
     on_disk(&d, f);
     embla_map *map = NULL;
     embla_directory directory = {0};
-    assert_ok(embla_map_open(AT_FDCWD, d.path, d.path, true, &map));
+    assert_ok(embla_map_open(EMBLA_HERE, d.path, d.path, true, &map));
     assert_int_equal(truncate(d.path, 2), 0);
     assert_status(format->read(map, NULL, &directory), EMBLA_ERR_IO);
     assert_error_has("was truncated");

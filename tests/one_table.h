@@ -186,7 +186,7 @@ static inline void one_failing(embla_status (*work)(void *context), void *contex
             if (memory)
                 embla_mem_fail(n, forever);
             else
-                embla_io_fail(n, forever, EIO);
+                embla_io_fail(n, forever, EMBLA_SYSTEM_OTHER);
             embla_status status = work(context);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

@@ -6,22 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/model.h"
 #include "core/unpack.h"
-#include "files/same_file.h"
+#include "system/system.h"
 
-static bool is_same(const char *path, const struct stat *that)
+static bool is_same(const char *path, const embla_file_facts *that)
 {
-    struct stat file;
-    return stat(path, &file) == 0 &&
-           embla_same_file(embla_file_id_of(&file), embla_file_id_of(that));
+    embla_file_facts file;
+    return embla_worked(embla_system_facts_at(EMBLA_HERE, path, true, &file)) &&
+           embla_same_file(file.id, that->id);
 }
 
 /* Whether that is NAME.vocab.txt, which has the words of the input NAME.ext. */
-static bool is_vocab(const char *input, const struct stat *that)
+static bool is_vocab(const char *input, const embla_file_facts *that)
 {
     char path[PATH_MAX];
     const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash + 1 : input, '.');
@@ -32,7 +31,7 @@ static bool is_vocab(const char *input, const struct stat *that)
 }
 
 /* Whether that is a file beside the tensors of a model, from which settings or words are read. */
-static bool is_beside(const char *folder, int length, const struct stat *that)
+static bool is_beside(const char *folder, int length, const embla_file_facts *that)
 {
     char path[PATH_MAX];
     for (size_t n = 0; cli_beside_name(n); n++) {
@@ -55,12 +54,14 @@ static bool is_inside(const char *folder, const char *path)
 
 /* Whether that is a file of the model that input names: of a folder, or of the list of its parts. A
  * folder that is not a model holds texts, and all its files are read. */
-static bool is_of_model(const char *input, const char *path, const struct stat *that)
+static bool is_of_model(const char *input, const char *path, const embla_file_facts *that)
 {
-    struct stat file;
+    embla_file_facts file;
     embla_checkpoint *checkpoint = NULL;
     const char *dot = strrchr(input, '.'), *slash = strrchr(input, '/');
-    bool folder = stat(input, &file) == 0 && S_ISDIR(file.st_mode), found = false;
+    bool folder = embla_worked(embla_system_facts_at(EMBLA_HERE, input, true, &file)) &&
+                  file.kind == EMBLA_IS_FOLDER,
+         found = false;
     bool list = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".gguf") == 0);
     if (!folder && !list && !(dot && strcmp(dot, ".safetensors") == 0)) return false;
     bool model =
@@ -77,7 +78,7 @@ static bool is_of_model(const char *input, const char *path, const struct stat *
 }
 
 /* The same for an operand or the value of an option, which may be 'FILE::TENSOR', or no file. */
-static bool is_read(const char *input, const char *path, const struct stat *that)
+static bool is_read(const char *input, const char *path, const embla_file_facts *that)
 {
     char name[PATH_MAX];
     const char *tensor = strstr(input, "::");
@@ -88,7 +89,7 @@ static bool is_read(const char *input, const char *path, const struct stat *that
 }
 
 /* The same for a list of files with commas between them (--eval A,B). */
-static bool is_listed(const char *list, const struct stat *that)
+static bool is_listed(const char *list, const embla_file_facts *that)
 {
     char name[PATH_MAX];
     while (*list) {
@@ -113,12 +114,12 @@ static bool is_written(const cli_option *option)
 
 int cli_inputs_check(const cli_args *args, const char *path)
 {
-    struct stat that, input;
-    if (stat(path, &that) != 0 || !S_ISREG(that.st_mode)) return CLI_DONE;
-    bool found =
-        fstat(STDIN_FILENO, &input) == 0 &&
-        embla_same_file(embla_file_id_of(&input),
-                        embla_file_id_of(&that)); /* embla encode .. -o texts.txt <texts.txt */
+    embla_file_facts that, input;
+    if (!embla_worked(embla_system_facts_at(EMBLA_HERE, path, true, &that)) ||
+        that.kind != EMBLA_REGULAR_FILE)
+        return CLI_DONE;
+    bool found = embla_worked(embla_system_facts(STDIN_FILENO, &input)) &&
+                 embla_same_file(input.id, that.id); /* embla encode .. -o texts.txt <texts.txt */
     const size_t files = args->verb->files > 0 ? args->verb->files : args->operand_count;
     for (size_t n = 0; n < args->operand_count && n < files && !found; n++) /* others are words */
         found = args->operands[n] != path && is_read(args->operands[n], path, &that);

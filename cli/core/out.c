@@ -20,7 +20,7 @@
 #include "core/args.h"
 #include "core/out.h"
 #include "core/visible.h"
-#include "files/same_file.h"
+#include "system/system.h"
 
 const char *cli_commas(int64_t number, char text[CLI_CELL])
 {
@@ -411,10 +411,11 @@ int cli_out_check_beside(const char *path, bool ours, bool force)
 
 bool cli_out_is_stdout(const char *path)
 {
-    struct stat file, out;
+    embla_file_facts file, out;
     if (strcmp(path, "-") == 0) return true;
-    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-           embla_same_file(embla_file_id_of(&file), embla_file_id_of(&out));
+    return embla_worked(embla_system_facts_at(EMBLA_HERE, path, true, &file)) &&
+           embla_worked(embla_system_facts(STDOUT_FILENO, &out)) &&
+           embla_same_file(file.id, out.id);
 }
 
 int cli_out_check_folder(const char *path)

@@ -8,7 +8,6 @@
  * index: that is the moment of the save. Files that the index does not name are removed afterwards.
  * A bucket is the same tensor for any number of ranks, so any number of ranks can load it.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +176,7 @@ static embla_status write_index(const files *f)
 
 /* Removes files of other saves. */
 typedef struct {
-    int folder;
+    embla_folder folder;
     char now[NAME]; /* what names of this save begin with */
 } cleaning;
 
@@ -198,8 +197,7 @@ static void clean(const files *f)
     cleaning c = {.folder = -1};
     file_name(f->step, 0, f->s->comm->size, whole);
     (void)snprintf(c.now, sizeof c.now, "%.17s", whole); /* "table-0000000000-" */
-    if (embla_io_open(AT_FDCWD, f->folder, O_RDONLY | O_DIRECTORY, 0, &c.folder) != EMBLA_OK)
-        return;
+    if (embla_io_open_folder(f->folder, &c.folder) != EMBLA_OK) return;
     if (embla_io_list(c.folder, f->folder, remove_other, &c) != EMBLA_OK) embla_say("%s", "");
     embla_io_drop(c.folder);
 }

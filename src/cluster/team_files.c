@@ -6,7 +6,6 @@
  * already and needs them, the new rows go to FILE.2.ngram and so on, or back; the metadata say
  * which. The folders that are no longer needed are removed when the new file is there.
  */
-#include <fcntl.h>
 #include <stdio.h>
 
 #include "cluster/comm.h"
@@ -108,28 +107,29 @@ static embla_status load_rows(const team *w, const embla_train *t, const embla_t
 
 static embla_status remove_entry(void *context, const char *name)
 {
-    embla_io_remove(*(const int *)context, name);
+    embla_io_remove(*(const embla_folder *)context, name);
     return EMBLA_OK;
 }
 
 /* Removes the folders of divided rows beside a file. */
-static void remove_rows(int folder, const char *name, bool second)
+static void remove_rows(embla_folder folder, const char *name, bool second)
 {
     static const char *const suffixes[] = {"ngram", "tokens", "head"};
     char rows[PATH];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        int fd = -1,
-            n = snprintf(rows, sizeof rows, "%s%s.%s", name, second ? ".2" : "", suffixes[i]);
+        embla_folder handle = -1;
+        int n = snprintf(rows, sizeof rows, "%s%s.%s", name, second ? ".2" : "", suffixes[i]);
         if (n < 0 || n >= PATH || !embla_io_readable(folder, rows) ||
-            embla_io_open(folder, rows, O_RDONLY | O_DIRECTORY, 0, &fd) != EMBLA_OK)
+            embla_io_open(folder, rows, EMBLA_OPEN_READ | EMBLA_OPEN_FOLDER, 0, &handle) !=
+                EMBLA_OK)
             continue;
-        if (embla_io_list(fd, rows, remove_entry, &fd) == EMBLA_OK)
+        if (embla_io_list(handle, rows, remove_entry, &handle) == EMBLA_OK)
             embla_io_remove_folder(folder, rows);
-        embla_io_drop(fd);
+        embla_io_drop(handle);
     }
 }
 
-static void remove_beside(int folder, const char *name)
+static void remove_beside(embla_folder folder, const char *name)
 {
     remove_rows(folder, name, false);
     remove_rows(folder, name, true);
@@ -147,7 +147,7 @@ embla_status embla_team_save(const embla_train *t, const char *path, embla_train
     if (divided(w)) EMBLA_TRY(save_rows(w, t, path, &state->split.second));
     if (writes(w)) status = embla_train_write(t, path, state);
     if (status == EMBLA_OK && writes(w) && divided(w))
-        remove_rows(AT_FDCWD, path, !state->split.second);
+        remove_rows(EMBLA_HERE, path, !state->split.second);
     return agree(w, status, "it cannot save the training");
 }
 

@@ -4,7 +4,6 @@
  */
 #include "cluster/team_table.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +34,7 @@ static embla_status make_way(const embla_team_table *t, const char *path, const 
     char index[PATH];
     EMBLA_TRY(folder_of(t, path, "/" EMBLA_SHARDED_INDEX, index));
     EMBLA_TRY(embla_io_folder(folder));
-    if (embla_io_readable(AT_FDCWD, index)) embla_io_remove(AT_FDCWD, index);
+    if (embla_io_readable(EMBLA_HERE, index)) embla_io_remove(EMBLA_HERE, index);
     return EMBLA_OK;
 }
 

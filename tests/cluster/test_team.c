@@ -421,7 +421,7 @@ static void a_validation_that_fails_on_one_rank_fails_on_all(void **unused)
     job j = job_of(&variants[3], corpus);
     const char *path = scratch_path(&s, "tokens.bin");
     scratch_write(path, "tokens", 6);
-    assert_ok(embla_map_open(AT_FDCWD, path, path, true, &changed.map));
+    assert_ok(embla_map_open(EMBLA_HERE, path, path, true, &changed.map));
     j.until = 0;
     j.odd = 1;
     j.change = lose_corpus;

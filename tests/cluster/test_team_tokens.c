@@ -325,7 +325,7 @@ static void check_saved_again(scratch *s, const char *path)
     for (size_t n = 1;; n++) {
         int64_t before = embla_train_steps(train);
         assert_ok(embla_train_step(train, NULL));
-        embla_io_fail(n, true, ENOSPC);
+        embla_io_fail(n, true, EMBLA_SYSTEM_NO_SPACE);
         embla_status status = embla_train_save(train, path, NULL);
         embla_io_fail(0, false, 0);
         int64_t found = step_of(v, corpus, path);

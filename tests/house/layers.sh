@@ -9,11 +9,12 @@ cd "$1/src"
 
 # The rooms a room may include.
 allowed() {
-    core="checkpoint formats files base"
+    core="checkpoint formats files base system"
     case "$1" in
-    core/base)       echo "base" ;;
-    core/files)      echo "files base" ;;
-    core/formats)    echo "formats files base" ;;
+    core/system)     echo "system" ;;
+    core/base)       echo "base system" ;;
+    core/files)      echo "files base system" ;;
+    core/formats)    echo "formats files base system" ;;
     core/checkpoint) echo "$core" ;;
     core/lookup)     echo "lookup $core" ;;
     core/table)      echo "table lookup $core" ;;
@@ -67,7 +68,7 @@ home_of() {
     lapacke.h)           echo "lab/engine/lapacke.c" ;;
     xxhash.h)            echo "core/base/checksum.c" ;;
     cairo*.h | pango/*)  echo "none: cli/draw/paint.c has it" ;;
-    linux/io_uring.h)    echo "core/files/ring.c" ;;
+    linux/io_uring.h)    echo "core/system/linux_ring.c" ;;
     mpi.h)               echo "cluster/comm_mpi.c" ;;
     esac
 }
@@ -110,7 +111,7 @@ done
 
 # Headers that users of the library share with it (docs/decisions/018): functions that are inlined,
 # without symbols of the library. They include the C library and each other, nothing else.
-shared="base/base64.h base/hash.h base/json_text.h base/shown.h base/utf8.h base/x86.h files/same_file.h"
+shared="base/base64.h base/hash.h base/json_text.h base/shown.h base/utf8.h base/x86.h system/system.h"
 for file in $shared; do
     file=core/$file
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
@@ -136,7 +137,7 @@ for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
         [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
-        [ "$file $header" != "bench/disk_limits.c files/ring.h" ] || continue
+        [ "$file $header" != "bench/disk_limits.c files/io_ring.h" ] || continue
         [ "$file $header" != "bench/bench_scatter.c learn/scatter_sum.h" ] || continue
         case "$file $header" in bench/*" base/parallel.h" | "bench/bench_cluster.c cluster/"*) continue ;; esac
         [ -e "src/$header" ] || [ -e "src/core/$header" ] || [ -e "src/text/$header" ] || [ -e "src/lab/$header" ] || continue

@@ -75,7 +75,7 @@ static embla_status read_path(const char *path)
 {
     embla_map *map = NULL;
     embla_directory directory = {0};
-    embla_status status = embla_map_open(AT_FDCWD, path, path, true, &map);
+    embla_status status = embla_map_open(EMBLA_HERE, path, path, true, &map);
     if (status == EMBLA_OK) status = embla_format_gguf.read(map, NULL, &directory);
     embla_directory_free(&directory);
     embla_map_free(map);
@@ -94,7 +94,7 @@ static void row_3_ghsa_p5mv_gjc5_mwqv_every_read_may_fail(void **state)
     embla_io_short(16);
     for (int forever = 0; forever < 2; forever++) {
         for (size_t i = 1;; i++) {
-            embla_io_fail(i, forever, EIO);
+            embla_io_fail(i, forever, EMBLA_SYSTEM_OTHER);
             embla_status status = read_path(s.path);
             embla_io_fail(0, false, 0);
             assert_int_equal(embla_mem_live(), 0);
@@ -347,14 +347,14 @@ static void row_22_llama_cpp_6774_truncated_while_open(void **state)
         embla_name *names = NULL;
         size_t count = 0;
         scratch_write(scratch_path(&s, "cut.gguf"), g.bytes, g.used);
-        assert_ok(embla_map_open(AT_FDCWD, s.path, SHOWN, true, &map));
+        assert_ok(embla_map_open(EMBLA_HERE, s.path, SHOWN, true, &map));
         assert_int_equal(truncate(s.path, length), 0);
         assert_status(embla_format_gguf.read(map, NULL, &directory), EMBLA_ERR_IO);
         embla_directory_free(&directory);
         embla_map_free(map);
 
         scratch_write(s.path, g.bytes, g.used);
-        assert_ok(embla_map_open(AT_FDCWD, s.path, SHOWN, true, &map));
+        assert_ok(embla_map_open(EMBLA_HERE, s.path, SHOWN, true, &map));
         assert_ok(embla_format_gguf.read(map, NULL, &directory));
         assert_int_equal(truncate(s.path, length), 0);
         embla_status status =

@@ -5,7 +5,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
+
+#include "system/system.h"
 
 static atomic_uint forks;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
@@ -23,7 +24,7 @@ static void watch_forks(void)
 embla_origin embla_origin_here(void)
 {
     (void)pthread_once(&watched, watch_forks);
-    return (embla_origin){.process = (long)getpid(),
+    return (embla_origin){.process = embla_system_process(),
                           .forks = atomic_load_explicit(&forks, memory_order_relaxed)};
 }
 
@@ -37,5 +38,5 @@ embla_status embla_origin_check(const embla_origin *origin, const char *what)
     if (embla_origin_is_here(origin)) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_UNSUPPORTED,
                       "process %ld opened %s, and process %ld was forked from it: open %s again",
-                      origin->process, what, (long)getpid(), what);
+                      origin->process, what, embla_system_process(), what);
 }

@@ -27,7 +27,7 @@ struct embla_checkpoint {
     size_t note_count, note_room;
     embla_tensor *tensors; /* the entries as callers see them */
     embla_file *files;
-    int folder; /* where its files are, for what lies beside them; -1: nowhere */
+    embla_folder folder; /* where its files are, for what lies beside them; -1: nowhere */
     const char *folder_name;
     const char *stem; /* a single file's name without its extension, for NAME.vocab.txt */
     bool copy;        /* tables are read into memory */
@@ -39,7 +39,7 @@ struct embla_checkpoint {
 EMBLA_CHECKED embla_status embla_checkpoint_begin(embla_checkpoint **out);
 /* Opens the file or folder of a model that the user named. If there is none, and the name could be
  * that of a model elsewhere, the message says that nothing is downloaded. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_open_named(const char *path, int *fd);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_open_named(const char *path, embla_handle *file);
 /* The last step of opening, when shards are read: lists their tensors and finds their roles. */
 EMBLA_CHECKED embla_status embla_checkpoint_finish(embla_checkpoint *checkpoint);
 /* Fills in tensors, files and notes: the end of embla_checkpoint_finish. */

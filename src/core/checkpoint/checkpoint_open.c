@@ -5,7 +5,6 @@
  * links are not followed. A path that the user typed may contain links. A failure frees all that
  * was opened before.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +87,7 @@ static embla_status read_whole(embla_checkpoint *cp, const char *name, size_t mo
 
 /* A shard may be a link only as download caches make them: to ../../blobs/HEX. Returns the name
  * to open: that target, which must not be a link itself, or the shard's own name. */
-static const char *resolve_link(int folder, const char *name, char target[160])
+static const char *resolve_link(embla_folder folder, const char *name, char target[160])
 {
     static const char before[] = "../../blobs/";
     size_t front = sizeof before - 1, length = embla_io_link(folder, name, target, 160);
@@ -232,8 +231,8 @@ static embla_status open_folder(embla_checkpoint *cp, const embla_open_options *
     if (l.best == NOTHING) {
         /* sentence-transformers keeps a static model and its words in a subfolder */
         static const char inside[] = "0_StaticEmbedding";
-        int inner = -1;
-        if (embla_io_open(cp->folder, inside, O_PATH | O_DIRECTORY, 0, &inner) == EMBLA_OK) {
+        embla_folder inner = EMBLA_NO_FILE;
+        if (embla_io_open(cp->folder, inside, EMBLA_OPEN_FOLDER, 0, &inner) == EMBLA_OK) {
             EMBLA_TRY(make_shown(cp, inside, &cp->folder_name));
             embla_io_drop(cp->folder);
             cp->folder = inner;
@@ -320,9 +319,9 @@ static embla_status split_path(embla_checkpoint *cp, const char *path)
     const char *mark = NULL;
     for (const char *at = strstr(path, "::"); at; at = strstr(at + 1, "::")) mark = at;
     if (mark && mark > path && mark[2] != '\0') {
-        int fd = -1;
-        if (embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd) == EMBLA_OK) {
-            embla_io_drop(fd);
+        embla_handle handle = -1;
+        if (embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &handle) == EMBLA_OK) {
+            embla_io_drop(handle);
             mark = NULL;
         }
     } else {
@@ -345,10 +344,10 @@ static bool is_model_name(const char *path)
     return last[strspn(last, plain)] == '\0' && (!dot || strpbrk(dot, "0123456789"));
 }
 
-embla_status embla_open_named(const char *path, int *fd)
+embla_status embla_open_named(const char *path, embla_handle *handle)
 {
     char said[256];
-    embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, fd);
+    embla_status status = embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, handle);
     if (status != EMBLA_ERR_NOT_FOUND || !is_model_name(path)) return status;
     (void)snprintf(said, sizeof said, "%.255s", embla_error());
     return embla_fail(status,
@@ -363,17 +362,17 @@ static embla_status find_folder(embla_checkpoint *cp, const char **name)
 {
     const char *slash = strrchr(cp->shown, '/');
     size_t length = slash ? (size_t)(slash - cp->shown) : 0;
-    struct stat found;
-    int fd = -1;
-    EMBLA_TRY(embla_open_named(cp->shown, &fd));
-    embla_status status = embla_io_stat(fd, cp->shown, &found);
-    if (status == EMBLA_OK && S_ISDIR(found.st_mode)) {
-        cp->folder = fd;
+    embla_file_facts found;
+    embla_handle handle = -1;
+    EMBLA_TRY(embla_open_named(cp->shown, &handle));
+    embla_status status = embla_io_facts(handle, cp->shown, &found);
+    if (status == EMBLA_OK && found.kind == EMBLA_IS_FOLDER) {
+        cp->folder = handle;
         cp->folder_name = cp->shown;
         *name = NULL;
         return EMBLA_OK;
     }
-    embla_io_drop(fd);
+    embla_io_drop(handle);
     EMBLA_TRY(status);
     if (slash == cp->shown) length = 1;
     EMBLA_TRY(slash ? embla_arena_text(&cp->arena, cp->shown, length, &cp->folder_name)
@@ -382,8 +381,8 @@ static embla_status find_folder(embla_checkpoint *cp, const char **name)
     const char *dot = strrchr(*name, '.');
     size_t stem = dot && dot > *name ? (size_t)(dot - *name) : strlen(*name);
     EMBLA_TRY(embla_arena_text(&cp->arena, *name, stem, &cp->stem));
-    /* O_PATH: to open a file, its folder need not be readable */
-    return embla_io_open(AT_FDCWD, cp->folder_name, O_PATH | O_DIRECTORY, 0, &cp->folder);
+    /* to open a file, its folder need not be readable */
+    return embla_io_open(EMBLA_HERE, cp->folder_name, EMBLA_OPEN_FOLDER, 0, &cp->folder);
 }
 
 static embla_status open_all(embla_checkpoint *cp, const char *path,

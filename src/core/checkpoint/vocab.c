@@ -5,7 +5,6 @@
  */
 #include "checkpoint/vocab.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -260,7 +259,7 @@ embla_status embla_vocab_open_file(const char *path, embla_vocab **out)
     embla_map *map = NULL;
     EMBLA_NEED(path);
     EMBLA_NEED(out);
-    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, path, path, true, &map));
     embla_status status = embla_map_check_text(map);
     if (status == EMBLA_OK) status = embla_vocab_read(map, path, embla_vocab_hint_of(path), out);
     embla_map_free(map);

@@ -4,7 +4,6 @@
  * Nobody typed this name, so a file that is there may be anything. Only a file that begins with our
  * first line is replaced, whatever the caller allows for the file that was named.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,11 +38,11 @@ static embla_status is_ours(const char *path, bool *out)
 {
     static const char first[] = "#embla-vocab 1";
     char head[sizeof first] = "";
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW, 0, &fd));
+    embla_handle file = -1;
+    EMBLA_TRY(embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK, 0, &file));
     size_t got = 0;
-    embla_status status = embla_io_pread(fd, path, 0, sizeof head, head, &got);
-    embla_io_drop(fd);
+    embla_status status = embla_io_pread(file, path, 0, sizeof head, head, &got);
+    embla_io_drop(file);
     EMBLA_TRY(status);
     bool read = got == sizeof head;
     char after = head[sizeof first - 1];
@@ -54,7 +53,7 @@ static embla_status is_ours(const char *path, bool *out)
 embla_status embla_vocab_beside_check(const char *beside, bool *there)
 {
     const char *name = name_in(beside);
-    struct stat found;
+    embla_file_facts found;
     bool ours = false;
     *there = false;
     if (strlen(name) > NAME_MOST)
@@ -62,7 +61,7 @@ embla_status embla_vocab_beside_check(const char *beside, bool *there)
                           "%.128s..: the words go to a file of this name, which has %zu bytes; the "
                           "limit is %d; choose a shorter name, or gguf, which stores words itself",
                           name, strlen(name), NAME_MOST);
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, beside, O_NOFOLLOW, &found, there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, beside, false, &found, there));
     if (!*there) return EMBLA_OK;
     EMBLA_TRY(embla_durable_target(beside, true)); /* a folder, a link, a device */
     EMBLA_TRY(is_ours(beside, &ours));
@@ -81,11 +80,11 @@ embla_status embla_vocab_beside_alone(const char *beside, const char *path)
     void *memory = NULL;
     embla_status status = embla_arena_take(&arena, room, "a path", &memory);
     for (size_t i = 0; status == EMBLA_OK && i < sizeof extensions / sizeof extensions[0]; i++) {
-        struct stat found;
+        embla_file_facts found;
         bool there = false;
         (void)snprintf(memory, room, "%.*s%s", (int)stem, beside, extensions[i]);
         if (strcmp(memory, path) == 0) continue;
-        status = embla_durable_stat(AT_FDCWD, memory, O_NOFOLLOW, &found, &there);
+        status = embla_durable_facts(EMBLA_HERE, memory, false, &found, &there);
         if (there)
             status = embla_fail(EMBLA_ERR_ARGUMENT,
                                 "%.256s has the words of %.256s too, which must not change; choose "

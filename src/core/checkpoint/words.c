@@ -2,7 +2,6 @@
 /* Finds the words of a checkpoint's rows: in the file itself if it has them, otherwise in files
  * beside it. Files that certainly belong to the checkpoint are tried first.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
 void embla_cursor_begin(embla_cursor *c, const embla_map *map, uint64_t offset)
 {
     *c = (embla_cursor){.map = map, .at = offset < map->size ? offset : map->size};
-    if (map->fd >= 0) return;
+    if (map->file >= 0) return;
     c->window = map->bytes; /* a caller's bytes cannot be truncated */
     c->have = map->size;
 }

@@ -5,16 +5,13 @@
  *
  * A temporary file is a leftover if it is not locked. The process number in its name does not
  * tell: another container may have a process of the same number. The lock ends when the last
- * descriptor is closed. A second descriptor (keeper) holds it until the rename, so that the
+ * handle is closed. A second handle (keeper) holds it until the rename, so that the
  * first can be closed, and its close checked, before the rename (D1).
  */
 #include "files/durable.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "files/io.h"
@@ -22,8 +19,9 @@
 enum { BUFFER = 1 << 20, NAME = 256, NAME_MOST = 200, TRIES = 100 };
 
 struct embla_durable {
-    int folder, fd; /* fd is -1 after the file was synced and closed */
-    int keeper;     /* the descriptor that holds the lock */
+    embla_folder folder;
+    embla_handle file;   /* -1 after the file was synced and closed */
+    embla_handle keeper; /* the handle that holds the lock */
     uint64_t size;
     size_t used;  /* bytes in buffer that are not written yet */
     size_t bytes; /* size of this block of memory */
@@ -35,45 +33,39 @@ struct embla_durable {
 
 /* ---- what is there before ---- */
 
-embla_status embla_durable_stat(int folder, const char *path, int flags, struct stat *out,
-                                bool *there)
+embla_status embla_durable_facts(embla_folder folder, const char *path, bool follow,
+                                 embla_file_facts *out, bool *there)
 {
-    int fd = -1;
-    embla_status status = embla_io_open(folder, path, O_PATH | flags, 0, &fd);
-    *there = false;
-    if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK;
-    EMBLA_TRY(status);
-    status = embla_io_stat(fd, path, out);
-    embla_io_drop(fd);
+    embla_status status = embla_io_facts_at(folder, path, follow, out);
     *there = status == EMBLA_OK;
-    return status;
+    return status == EMBLA_ERR_NOT_FOUND ? EMBLA_OK : status;
 }
 
 /* Links and devices are never replaced: the rename would replace the link, not its target, and a
  * device should not be replaced at all. */
 embla_status embla_durable_target(const char *path, bool overwrite)
 {
-    struct stat found;
+    embla_file_facts found;
     bool there = false;
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, path, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, path, false, &found, &there));
     if (!there) return EMBLA_OK; /* embla_durable_open reports a missing folder */
-    if (!S_ISREG(found.st_mode))
+    if (found.kind != EMBLA_REGULAR_FILE)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s is %s; choose the name of a file", path,
-                          S_ISDIR(found.st_mode)   ? "a folder"
-                          : S_ISLNK(found.st_mode) ? "a symbolic link"
-                                                   : "a device or a pipe");
+                          found.kind == EMBLA_IS_FOLDER ? "a folder"
+                          : found.kind == EMBLA_IS_LINK ? "a symbolic link"
+                                                        : "a device or a pipe");
     if (!overwrite)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "%.256s already exists (%" PRId64
                           " bytes); choose another name or allow overwriting",
-                          path, (int64_t)found.st_size);
+                          path, (int64_t)found.size);
     return EMBLA_OK;
 }
 
 /* ---- a file being written ---- */
 
 typedef struct {
-    int folder;
+    embla_folder folder;
     char prefix[NAME]; /* ".NAME.tmp."; a process number, a dot and 8 hex digits follow it */
 } sweep;
 
@@ -94,7 +86,7 @@ static embla_status sweep_one(void *context, const char *entry)
 
 static void close_all(embla_durable *d)
 {
-    if (d->fd >= 0) embla_io_drop(d->fd);
+    if (d->file >= 0) embla_io_drop(d->file);
     if (d->keeper >= 0) embla_io_drop(d->keeper);
     if (d->folder >= 0) embla_io_drop(d->folder);
     embla_mem_free(d, d->bytes);
@@ -105,17 +97,17 @@ static void close_all(embla_durable *d)
 static embla_status try_temporary(embla_durable *d, const char *prefix, uint64_t try)
 {
     uint64_t number = 0;
-    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
-        number = (uint64_t)(uintptr_t)d; /* O_EXCL refuses a name that exists */
-    (void)snprintf(d->temporary, NAME, "%.220s%ld.%08x", prefix, (long)getpid(),
+    if (!embla_system_random(&number, sizeof number))
+        number = (uint64_t)(uintptr_t)d; /* EMBLA_OPEN_NEW refuses a name that exists */
+    (void)snprintf(d->temporary, NAME, "%.220s%ld.%08x", prefix, embla_system_process(),
                    (unsigned)((number + try) & 0xffffffffu));
-    EMBLA_TRY(embla_io_open_as(d->folder, d->temporary, d->shown,
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, &d->fd));
-    embla_status status = embla_io_lock(d->fd, d->shown, &d->keeper);
+    EMBLA_TRY(embla_io_open_as(d->folder, d->temporary, d->shown, EMBLA_OPEN_WRITE | EMBLA_OPEN_NEW,
+                               0600, &d->file));
+    embla_status status = embla_io_lock(d->file, d->shown, &d->keeper);
     if (d->keeper >= 0) return EMBLA_OK;
     embla_io_remove(d->folder, d->temporary);
-    embla_io_drop(d->fd);
-    d->fd = -1;
+    embla_io_drop(d->file);
+    d->file = -1;
     return status;
 }
 
@@ -144,7 +136,7 @@ static embla_status new_durable(const char *path, const char *name, embla_durabl
     EMBLA_TRY(embla_mem_new(bytes, "a file being written", &memory));
     embla_durable *d = memory;
     d->bytes = bytes;
-    d->folder = d->fd = d->keeper = -1;
+    d->folder = d->file = d->keeper = -1;
     d->path = (char *)(d + 1);
     char *shown = d->path + folder_length + NAME + 2;
     memcpy(shown, path, length + 1);
@@ -168,7 +160,7 @@ embla_status embla_durable_open(const char *path, embla_durable **out)
                           "%.128s..: the file name has %zu bytes; it may have at most %d", name,
                           strlen(name), NAME_MOST);
     EMBLA_TRY(new_durable(path, name, &d));
-    embla_status status = embla_io_open(AT_FDCWD, d->path, O_RDONLY | O_DIRECTORY, 0, &d->folder);
+    embla_status status = embla_io_open_folder(d->path, &d->folder);
     if (status == EMBLA_OK) status = make_temporary(d);
     if (status != EMBLA_OK) {
         close_all(d);
@@ -181,7 +173,7 @@ embla_status embla_durable_open(const char *path, embla_durable **out)
 
 embla_status embla_durable_reserve(embla_durable *d, uint64_t size)
 {
-    return size > 0 ? embla_io_reserve(d->fd, d->shown, size) : EMBLA_OK;
+    return size > 0 ? embla_io_reserve(d->file, d->shown, size) : EMBLA_OK;
 }
 
 /* Sets the mode of the finished file. The name of the probe has the form of a temporary name, so
@@ -192,21 +184,21 @@ static embla_status set_mode(embla_durable *d)
     size_t last = strlen(d->temporary) - 1;
     memcpy(probe, d->temporary, last + 2);
     probe[last] = probe[last] == '0' ? '1' : '0';
-    return embla_io_mode(d->fd, d->shown, d->folder, d->name, probe);
+    return embla_io_mode(d->file, d->shown, d->folder, d->name, probe);
 }
 
 static embla_status flush(embla_durable *d)
 {
     size_t waiting = d->used;
     d->used = 0;
-    return embla_io_write(d->fd, d->shown, d->buffer, waiting);
+    return embla_io_write(d->file, d->shown, d->buffer, waiting);
 }
 
 embla_status embla_durable_write(embla_durable *d, const void *bytes, size_t count)
 {
     d->size += count;
     if (count > BUFFER - d->used) EMBLA_TRY(flush(d));
-    if (count > BUFFER) return embla_io_write(d->fd, d->shown, bytes, count);
+    if (count > BUFFER) return embla_io_write(d->file, d->shown, bytes, count);
     if (count > 0) memcpy(d->buffer + d->used, bytes, count);
     d->used += count;
     return EMBLA_OK;
@@ -228,14 +220,14 @@ uint64_t embla_durable_size(const embla_durable *d)
 
 embla_status embla_durable_sync(embla_durable *d, const char **temporary)
 {
-    if (d->fd >= 0) {
+    if (d->file >= 0) {
         EMBLA_TRY(flush(d));
-        EMBLA_TRY(embla_io_cut(d->fd, d->shown, d->size)); /* more may have been reserved */
+        EMBLA_TRY(embla_io_cut(d->file, d->shown, d->size)); /* more may have been reserved */
         EMBLA_TRY(set_mode(d));
-        EMBLA_TRY(embla_io_sync(d->fd, d->shown));
-        int fd = d->fd;
-        d->fd = -1;
-        EMBLA_TRY(embla_io_close(fd, d->shown));
+        EMBLA_TRY(embla_io_sync(d->file, d->shown));
+        embla_handle file = d->file;
+        d->file = -1;
+        EMBLA_TRY(embla_io_close(file, d->shown));
     }
     if (temporary) *temporary = d->path;
     return EMBLA_OK;

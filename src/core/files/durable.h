@@ -13,15 +13,17 @@
 #define EMBLA_FILES_DURABLE_H
 
 #include <stdbool.h>
-#include <sys/stat.h>
 
 #include "base/status.h"
+#include "system/system.h"
 
 typedef struct embla_durable embla_durable;
 
-/* Gets the status of a path without opening it for reading; *there is false if nothing is there. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_stat(int folder, const char *path, int flags,
-                                                            struct stat *out, bool *there);
+/* Gets the facts of a path, which need not be readable; of a link itself if follow is false. *there
+ * is false if nothing is there. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_facts(embla_folder folder, const char *path,
+                                                             bool follow, embla_file_facts *out,
+                                                             bool *there);
 /* Checks that path can be written: nothing is there, or a regular file that may be replaced. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_durable_target(const char *path, bool overwrite);
 

@@ -2,7 +2,6 @@
 /* Opens a file for reading, checks that it is a regular file, and maps it. */
 #include "files/map.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -20,7 +19,7 @@ static embla_status new_handle(const char *shown, embla_map **out)
     embla_map *map = memory;
     memcpy(map + 1, shown, length + 1);
     map->name = (const char *)(map + 1);
-    map->fd = map->guard = -1;
+    map->file = map->guard = -1;
     atomic_store(&map->owners, 1);
     *out = map;
     return EMBLA_OK;
@@ -34,23 +33,23 @@ static void free_handle(embla_map *map)
 /* Accepts a regular file of a size that can be mapped, and refuses everything else. */
 static embla_status check_file(embla_map *map)
 {
-    struct stat found;
+    embla_file_facts found;
     size_t size;
-    EMBLA_TRY(embla_io_stat(map->fd, map->name, &found));
-    if (!S_ISREG(found.st_mode))
+    EMBLA_TRY(embla_io_facts(map->file, map->name, &found));
+    if (found.kind != EMBLA_REGULAR_FILE)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s is %s, not a regular file (C1)", map->name,
-                          S_ISDIR(found.st_mode)    ? "a folder"
-                          : S_ISFIFO(found.st_mode) ? "a pipe"
-                                                    : "a device or socket");
-    if (found.st_size == 0)
+                          found.kind == EMBLA_IS_FOLDER ? "a folder"
+                          : found.kind == EMBLA_IS_PIPE ? "a pipe"
+                                                        : "a device or socket");
+    if (found.size == 0)
         return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: it has 0 bytes (C1)", map->name);
-    if (found.st_size < 0 || !embla_size_ok((uint64_t)found.st_size, &size))
+    if (!embla_size_ok(found.size, &size))
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.256s has %" PRId64 " bytes, too many to map into memory (C1)",
-                          map->name, (int64_t)found.st_size);
+                          map->name, (int64_t)found.size);
     map->size = size;
-    map->id = embla_file_id_of(&found);
-    map->others_write = (found.st_mode & S_IWOTH) != 0;
+    map->id = found.id;
+    map->others_write = (found.mode & 0002) != 0;
     return EMBLA_OK;
 }
 
@@ -68,26 +67,25 @@ embla_status embla_map_check_text(const embla_map *map)
     return check_packed(map, true);
 }
 
-static embla_status open_and_map(int folder, const char *name, bool follow, embla_map *map)
+static embla_status open_and_map(embla_folder folder, const char *name, bool follow, embla_map *map)
 {
     void *bytes = NULL;
-    /* O_NONBLOCK: opening a pipe must not wait for its other end. check_file refuses it. */
-    int flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW);
-    EMBLA_TRY(embla_io_open(folder, name, flags, 0, &map->fd));
+    unsigned intents = EMBLA_OPEN_READ | (follow ? 0 : EMBLA_OPEN_NO_LINK);
+    EMBLA_TRY(embla_io_open(folder, name, intents, 0, &map->file));
     EMBLA_TRY(check_file(map));
-    EMBLA_TRY(embla_io_map(map->fd, map->name, (size_t)map->size, &bytes));
+    EMBLA_TRY(embla_io_map(map->file, map->name, (size_t)map->size, &bytes));
     map->bytes = bytes;
     return EMBLA_OK;
 }
 
-static embla_status open_any(int folder, const char *name, const char *shown, bool follow,
+static embla_status open_any(embla_folder folder, const char *name, const char *shown, bool follow,
                              embla_map **out)
 {
     embla_map *map = NULL;
     EMBLA_TRY(new_handle(shown, &map));
     embla_status status = open_and_map(folder, name, follow, map);
     if (status != EMBLA_OK) {
-        if (map->fd >= 0) embla_io_drop(map->fd);
+        if (map->file >= 0) embla_io_drop(map->file);
         free_handle(map);
         return status;
     }
@@ -96,7 +94,7 @@ static embla_status open_any(int folder, const char *name, const char *shown, bo
     return EMBLA_OK;
 }
 
-embla_status embla_map_open(int folder, const char *name, const char *shown, bool follow,
+embla_status embla_map_open(embla_folder folder, const char *name, const char *shown, bool follow,
                             embla_map **out)
 {
     embla_map *map = NULL;
@@ -111,7 +109,7 @@ embla_status embla_map_open(int folder, const char *name, const char *shown, boo
 
 embla_status embla_map_open_rows(const char *path, embla_map **out)
 {
-    return open_any(AT_FDCWD, path, path, true, out);
+    return open_any(EMBLA_HERE, path, path, true, out);
 }
 
 embla_status embla_map_bytes(const void *bytes, size_t size, const char *shown, embla_map **out)
@@ -129,7 +127,7 @@ embla_status embla_map_private(embla_map *map, embla_map **out)
     embla_map *made = NULL;
     void *bytes = NULL;
     EMBLA_TRY(new_handle(map->name, &made));
-    embla_status status = embla_io_map_private(map->fd, map->name, (size_t)map->size, &bytes);
+    embla_status status = embla_io_map_private(map->file, map->name, (size_t)map->size, &bytes);
     if (status != EMBLA_OK) {
         free_handle(made);
         return status;
@@ -138,7 +136,7 @@ embla_status embla_map_private(embla_map *map, embla_map **out)
     made->size = map->size;
     made->id = map->id;
     made->others_write = map->others_write;
-    made->fd = map->fd;
+    made->file = map->file;
     made->of = embla_map_hold(map);
     made->guard = embla_guard_add(made->bytes, (size_t)made->size);
     *out = made;
@@ -155,10 +153,10 @@ void embla_map_free(embla_map *map)
 {
     while (map && atomic_fetch_sub(&map->owners, 1) == 1) {
         embla_map *of = map->of;
-        if (map->fd >= 0) {
+        if (map->file >= 0) {
             embla_guard_remove(map->guard); /* before the unmap: see guard.c */
             embla_io_unmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
-            if (!of) embla_io_drop(map->fd);
+            if (!of) embla_io_drop(map->file);
         }
         free_handle(map);
         map = of;
@@ -173,11 +171,11 @@ embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
                           "%.256s: %zu bytes are needed at byte %" PRIu64
                           ", but the file has %" PRIu64 " bytes (C2)",
                           map->name, bytes, offset, map->size);
-    if (map->fd < 0) {
+    if (map->file < 0) {
         if (bytes > 0) memcpy(out, map->bytes + offset, bytes);
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_io_pread(map->fd, map->name, offset, bytes, out, &got));
+    EMBLA_TRY(embla_io_pread(map->file, map->name, offset, bytes, out, &got));
     if (got < bytes)
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was truncated while it was open: it had %" PRIu64
@@ -188,22 +186,22 @@ embla_status embla_map_read(const embla_map *map, uint64_t offset, size_t bytes,
 
 embla_status embla_map_modified(const embla_map *map, int64_t *seconds, int64_t *nanoseconds)
 {
-    struct stat now = {0};
-    if (map->fd >= 0) {
-        EMBLA_TRY(embla_io_stat(map->fd, map->name, &now));
-        if ((uint64_t)now.st_size < map->size || now.st_size < 0)
+    embla_file_facts now = {0};
+    if (map->file >= 0) {
+        EMBLA_TRY(embla_io_facts(map->file, map->name, &now));
+        if (now.size < map->size)
             return embla_fail(EMBLA_ERR_IO,
                               "%.256s was truncated while it was open: it had %" PRIu64
                               " bytes and now has %" PRId64 " (C11)",
-                              map->name, map->size, (int64_t)now.st_size);
+                              map->name, map->size, (int64_t)now.size);
     }
     if (embla_guard_lost(map->guard))
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was truncated while it was open: some of its %" PRIu64
                           " bytes could not be read (C11)",
                           map->name, map->size);
-    *seconds = now.st_mtim.tv_sec;
-    *nanoseconds = now.st_mtim.tv_nsec;
+    *seconds = now.seconds;
+    *nanoseconds = now.nanoseconds;
     return EMBLA_OK;
 }
 

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/status.h"
-#include "files/same_file.h"
+#include "system/system.h"
 
 typedef struct embla_map {
     const char *name;     /* for messages: the path as it was given */
@@ -20,16 +20,16 @@ typedef struct embla_map {
     uint64_t size;
     embla_file_id id;
     bool others_write;    /* the file's mode lets everyone write to it */
-    int fd;               /* -1 means the caller's bytes, see embla_map_bytes */
+    embla_handle file;    /* -1 means the caller's bytes, see embla_map_bytes */
     int guard;            /* entry in the guard's list, see files/guard.h; -1 means none */
     struct embla_map *of; /* the map whose file this one shares (embla_map_private); else NULL */
     atomic_size_t owners; /* its decrements release and acquire: the last owner closes the file
                              after all others have read it */
 } embla_map;
 
-/* Opens a regular file relative to folder; AT_FDCWD means the current folder. Messages call the
+/* Opens a regular file relative to folder; EMBLA_HERE means the current folder. Messages call the
  * file `shown`. follow: name may be a symbolic link. A compressed file is EMBLA_ERR_UNSUPPORTED. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(int folder, const char *name,
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_map_open(embla_folder folder, const char *name,
                                                         const char *shown, bool follow,
                                                         embla_map **out);
 /* The same for a file of rows alone: its bytes may be anything, and none of them is read. */

@@ -55,8 +55,8 @@ static size_t list_extents(const embla_store *store, size_t page, range *out)
             const embla_extent_at *e = &store->extents[i];
             const uint8_t *memory = e->map[p]->bytes + e->offset[p];
             size_t bytes = (size_t)embla_extent_span(e, p);
-            /* memory of the caller (fd -1) need not be whole pages */
-            out[count++] = whole_pages(memory, bytes, e->map[p]->fd < 0 ? 1 : page);
+            /* memory of the caller (file -1) need not be whole pages */
+            out[count++] = whole_pages(memory, bytes, e->map[p]->file < 0 ? 1 : page);
         }
     qsort(out, count, sizeof *out, compare_ranges);
     return join_ranges(out, count);

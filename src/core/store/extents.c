@@ -22,7 +22,7 @@ static embla_status find_or_add_source(embla_store *store, const embla_map *map,
             *out = i;
             return EMBLA_OK;
         }
-    embla_source source = {.path = map->fd < 0 ? NULL : map->name};
+    embla_source source = {.path = map->file < 0 ? NULL : map->name};
     void *list = store->sources;
     EMBLA_TRY(embla_arena_grow(&store->arena, sizeof *store->sources, store->source_count,
                                "the list of files", &list, &store->source_room));

@@ -27,7 +27,7 @@ typedef struct {
     int64_t first, count; /* rows */
     int64_t block;        /* rows read at once */
     char *memory;
-    int *direct; /* for each source: a file descriptor for direct reads, or -1 */
+    embla_handle *direct; /* for each source: a file for direct reads, or -1 */
     size_t list_bytes;
     char *staging; /* staging_bytes for each slot, aligned to EMBLA_DIRECT */
     size_t staging_bytes;
@@ -58,7 +58,7 @@ static embla_status read_window(filling *f, size_t source, uint64_t offset, size
     }
     /* Fallback; if the direct read failed or was short, this read reports the error. */
     EMBLA_TRY(embla_map_read(map, offset, bytes, staging));
-    if (map->fd >= 0) embla_io_forget(map->fd, offset, bytes);
+    if (map->file >= 0) embla_io_forget(map->file, offset, bytes);
     atomic_store(&f->buffered, true);
     *at = staging;
     return EMBLA_OK;
@@ -161,8 +161,8 @@ static void drop_page_cache(const filling *f)
                 if (end > high) high = end;
             }
         low = low / EMBLA_DIRECT * EMBLA_DIRECT; /* whole pages */
-        if (store->sources[i].map->fd >= 0)
-            embla_io_forget(store->sources[i].map->fd, low, high - low + EMBLA_DIRECT);
+        if (store->sources[i].map->file >= 0)
+            embla_io_forget(store->sources[i].map->file, low, high - low + EMBLA_DIRECT);
     }
 }
 
@@ -175,7 +175,7 @@ static embla_status open_direct(filling *f)
     f->direct = memory;
     for (size_t i = 0; i < store->source_count; i++)
         f->direct[i] =
-            store->sources[i].map->fd >= 0 ? embla_io_direct(store->sources[i].map->fd) : -1;
+            store->sources[i].map->file >= 0 ? embla_io_direct(store->sources[i].map->file) : -1;
     return EMBLA_OK;
 }
 

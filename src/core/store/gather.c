@@ -43,7 +43,7 @@ static void add_piece(embla_gather *g, const embla_extent_at *e, size_t plane,
 {
     const embla_map *map = e->map[plane];
     piece.source = (uint32_t)e->source[plane];
-    if (map->fd >= 0)
+    if (map->file >= 0)
         g->pieces[g->count++] = piece;
     else
         memcpy(embla_row_piece_out(g, &piece), map->bytes + piece.at,
@@ -191,7 +191,7 @@ static embla_status read_again(embla_gather *g, const embla_map *map, const embl
     if ((p->item & 3) == BUNDLED)
         return embla_extents_read(g->store, g->rows[p->item >> 2], g->part, out);
     EMBLA_TRY(embla_map_read(map, p->at, bytes, out));
-    embla_io_forget(map->fd, p->at, bytes);
+    embla_io_forget(map->file, p->at, bytes);
     return EMBLA_OK;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/origin.h"
 #include "files/io.h"
-#include "files/ring.h"
+#include "files/io_ring.h"
 #include "store/reader.h"
 
 /* Whole pages of a file, for some pieces of a gather. */
@@ -44,7 +44,7 @@ struct embla_reader {
     char *pages; /* of slot i: from i * slot_bytes on; aligned to EMBLA_DIRECT */
     embla_slot *slots;
     uint32_t *free_slots; /* indices */
-    int *direct;          /* for each source: a descriptor for direct reads, or -1 */
+    embla_handle *direct; /* for each source: a file for direct reads, or -1 */
     pthread_t *threads;   /* its own; unused if the caller's threads run */
     size_t thread_count;
     embla_origin origin;

@@ -21,7 +21,7 @@ static embla_status make_writable(embla_store *store)
     for (size_t i = 0; i < store->source_count; i++) {
         embla_source *source = &store->sources[i];
         embla_map *private = NULL;
-        if (source->map->fd < 0) continue; /* memory of the caller */
+        if (source->map->file < 0) continue; /* memory of the caller */
         EMBLA_TRY(embla_map_private(source->map, &private));
         for (size_t k = 0; k < store->extent_count; k++)
             for (size_t p = 0; p < EMBLA_PLANES; p++)
@@ -39,7 +39,7 @@ static embla_status open_mapped(embla_store *store)
     if (store->engine.writable) EMBLA_TRY(make_writable(store));
     for (size_t i = 0; i < store->source_count; i++) {
         const embla_map *map = store->sources[i].map;
-        if (map->fd >= 0 && map->guard < 0)
+        if (map->file >= 0 && map->guard < 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
                               "%.256s cannot be protected against truncation: too many files are "
                               "open; use the placement ram, shared or read",
@@ -49,7 +49,7 @@ static embla_status open_mapped(embla_store *store)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             const embla_extent_at *e = &store->extents[i];
             size_t span = (size_t)embla_extent_span(e, p);
-            if (e->map[p]->fd < 0) continue; /* memory of the caller, not a file */
+            if (e->map[p]->file < 0) continue; /* memory of the caller, not a file */
             EMBLA_TRY(embla_io_random(e->map[p]->bytes + e->offset[p], span, e->map[p]->name));
         }
     return embla_sources_check(store);
@@ -175,7 +175,7 @@ static embla_status describe_mapped(const embla_store *store, embla_store_info *
             const embla_extent_at *e = &store->extents[i];
             size_t span = (size_t)embla_extent_span(e, p);
             uint64_t found = span;
-            if (e->map[p]->fd >= 0)
+            if (e->map[p]->file >= 0)
                 EMBLA_TRY(embla_io_resident(e->map[p]->bytes + e->offset[p], span, e->map[p]->name,
                                             &found));
             all += found;

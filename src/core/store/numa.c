@@ -4,7 +4,6 @@
  * slowly, and nobody would notice.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,15 +77,15 @@ static uint64_t kilobytes_of(const char *text, const char *word)
 embla_status embla_numa_room(size_t bytes, int node)
 {
     char path[64], text[4096];
-    int fd = -1;
+    embla_handle file = -1;
     size_t got = 0;
     EMBLA_TRY(check_node(node));
     (void)snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", node);
-    embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY, 0, &fd);
+    embla_status status = embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &file);
     if (status == EMBLA_ERR_NOT_FOUND) return EMBLA_OK; /* a system that does not tell */
     EMBLA_TRY(status);
-    status = embla_io_pread(fd, path, 0, sizeof text - 1, text, &got);
-    embla_io_drop(fd);
+    status = embla_io_pread(file, path, 0, sizeof text - 1, text, &got);
+    embla_io_drop(file);
     EMBLA_TRY(status);
     text[got] = '\0';
     uint64_t cache = kilobytes_of(text, "FilePages:"), shared = kilobytes_of(text, "Shmem:");

@@ -24,7 +24,7 @@ static embla_status add_parts(const embla_checkpoint *cp, const embla_pack *pack
     EMBLA_TRY(add_rows(cp, pack, store));
     bool direct = store->options.placement == EMBLA_PLACEMENT_DIRECT;
     bool whole = store->extent_count == 1 && store->extents[0].rows == pack->rows;
-    if (!direct || !whole || pack->bundles == 0 || store->extents[0].map[0]->fd < 0)
+    if (!direct || !whole || pack->bundles == 0 || store->extents[0].map[0]->file < 0)
         return EMBLA_OK;
     return embla_bundles_open(cp, pack, store);
 }

@@ -5,7 +5,6 @@
  * callback may pin it. If a NUMA node is wanted, the memory is bound to it first. Only then rows
  * are read into it. The number of bytes on huge pages comes from /proc/self/smaps.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,13 +125,13 @@ static void parse_smaps_line(smaps_count *a, const char *line)
     }
 }
 
-static embla_status read_smaps(int fd, smaps_count *a)
+static embla_status read_smaps(embla_handle file, smaps_count *a)
 {
     static const char name[] = "/proc/self/smaps";
     char text[4096];
     size_t have = 0, got = 0;
     for (uint64_t offset = 0;; offset += got) {
-        EMBLA_TRY(embla_io_pread(fd, name, offset, sizeof text - 1 - have, text + have, &got));
+        EMBLA_TRY(embla_io_pread(file, name, offset, sizeof text - 1 - have, text + have, &got));
         have += got;
         text[have] = '\0';
         char *line = text;
@@ -150,10 +149,11 @@ static embla_status read_smaps(int fd, smaps_count *a)
 int64_t embla_store_huge(const void *memory, size_t bytes)
 {
     smaps_count a = {.from = (uintptr_t)memory, .to = (uintptr_t)memory + bytes};
-    int fd = -1;
-    if (embla_io_open(AT_FDCWD, "/proc/self/smaps", O_RDONLY, 0, &fd) != EMBLA_OK) return -1;
-    embla_status status = read_smaps(fd, &a);
-    embla_io_drop(fd);
+    embla_handle file = -1;
+    if (embla_io_open(EMBLA_HERE, "/proc/self/smaps", EMBLA_OPEN_READ, 0, &file) != EMBLA_OK)
+        return -1;
+    embla_status status = read_smaps(file, &a);
+    embla_io_drop(file);
     return status == EMBLA_OK ? (int64_t)a.found : -1;
 }
 

@@ -44,8 +44,8 @@ static bool open_direct(embla_reader *r)
     for (size_t i = 0; i < r->store->source_count; i++) {
         const embla_map *map = r->store->sources[i].map;
         size_t got = 0;
-        if (map->fd < 0) continue; /* memory of the caller */
-        r->direct[i] = embla_io_direct(map->fd);
+        if (map->file < 0) continue; /* memory of the caller */
+        r->direct[i] = embla_io_direct(map->file);
         if (r->direct[i] >= 0 &&
             embla_io_pread_direct(r->direct[i], map->name, 0, EMBLA_DIRECT, r->pages, &got) ==
                 EMBLA_OK &&
@@ -73,12 +73,12 @@ static bool open_ring(embla_reader *r)
     if (i == r->store->source_count) return true; /* no files at all */
     embla_ring_queue(&r->ring, r->direct[i], 0, r->pages, EMBLA_DIRECT, 0);
     r->ring.queued = 0;
-    int error = embla_ring_wait(&r->ring, 1, 1);
-    if (error == 0 && embla_ring_pop(&r->ring, &tag, &result) && result > 0) return true;
-    if (error == 0) error = (int)-result;
-    char text[128] = "";
-    (void)snprintf(r->why, sizeof r->why, "io_uring cannot be used: a read failed: %s",
-                   strerror_r(error, text, sizeof text));
+    embla_outcome ended = embla_ring_wait(&r->ring, 1, 1);
+    bool worked = embla_worked(ended);
+    if (worked && embla_ring_pop(&r->ring, &tag, &result) && result > 0) return true;
+    char text[128];
+    embla_system_describe(worked ? (int)-result : ended.number, text, sizeof text);
+    (void)snprintf(r->why, sizeof r->why, "io_uring cannot be used: a read failed: %s", text);
     embla_ring_close(&r->ring);
     return false;
 }
@@ -138,7 +138,7 @@ static embla_status allocate(const embla_store *store, size_t depth, embla_reade
                         .direct = (void *)(base + direct),
                         .threads = (void *)(base + threads),
                         .origin = embla_origin_here(),
-                        .ring = {.fd = -1}};
+                        .ring = {.file = -1}};
     uintptr_t first = (uintptr_t)(base + pages), over = first % EMBLA_DIRECT;
     r->pages = base + pages + (over ? EMBLA_DIRECT - over : 0);
     for (size_t i = 0; i < depth; i++) r->free_slots[i] = (uint32_t)(depth - 1 - i);

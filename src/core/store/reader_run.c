@@ -11,7 +11,6 @@
  *
  * Without a ring, each thread of the reader has one slot: it takes a read, reads, and copies.
  */
-#include <time.h>
 
 #include "store/gather.h"
 
@@ -169,17 +168,16 @@ static void reap(embla_reader *r, size_t count)
 {
     embla_gather *list = NULL;
     uint32_t queued = r->ring.queued;
-    int error = 0;
+    bool refused = false;
     r->reaping = true;
     r->ring.queued = 0;
     if (queued > 0 || count > 0) {
         (void)pthread_mutex_unlock(&r->lock);
-        error = embla_ring_wait(&r->ring, queued, (uint32_t)count);
-        const struct timespec a_while = {.tv_nsec = 100000};
-        if (error != 0) (void)nanosleep(&a_while, NULL); /* reads that were accepted go on */
+        refused = !embla_worked(embla_ring_wait(&r->ring, queued, (uint32_t)count));
+        if (refused) embla_system_sleep(100000); /* reads that were accepted go on */
         (void)pthread_mutex_lock(&r->lock);
     }
-    take_results(r, error != 0, &list);
+    take_results(r, refused, &list);
     r->reaping = false;
     call_complete(r, list);
 }
@@ -240,13 +238,13 @@ static int64_t read_pages(embla_reader *r, size_t i)
     const embla_page_read *read = &r->slots[i].read;
     const embla_map *map = r->store->sources[read->source].map;
     char *memory = r->pages + i * r->slot_bytes;
-    int direct = r->direct[read->source];
+    embla_handle direct = r->direct[read->source];
     size_t got = 0;
     embla_status status =
         direct >= 0
             ? embla_io_pread_direct(direct, map->name, read->offset, read->bytes, memory, &got)
-            : embla_io_pread(map->fd, map->name, read->offset, read->needed, memory, &got);
-    if (direct < 0) embla_io_forget(map->fd, read->offset, read->bytes);
+            : embla_io_pread(map->file, map->name, read->offset, read->needed, memory, &got);
+    if (direct < 0) embla_io_forget(map->file, read->offset, read->bytes);
     return status == EMBLA_OK ? (int64_t)got : -1;
 }
 

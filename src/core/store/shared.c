@@ -9,10 +9,8 @@
  * lock, and the next builder removes the leftover. The lock only saves work: if two processes build
  * at once, the first to rename wins, and the other uses its copy.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/lines.h"
 #include "base/mem.h"
@@ -49,30 +47,30 @@ static embla_status check_space(const embla_copy *c)
 
 /* Reserves all space before the first write through the mapping. Otherwise a full file system would
  * raise a signal. */
-static embla_status reserve_space(const embla_copy *c, int fd, char *memory)
+static embla_status reserve_space(const embla_copy *c, embla_handle file, char *memory)
 {
     const embla_copy_manifest *m = &c->wanted;
     bool huge = true;
     EMBLA_TRY(
-        embla_io_claim(fd, c->path, 0, EMBLA_COPY_SUMS_AT + m->pieces * sizeof(embla_copy_sum)));
+        embla_io_claim(file, c->path, 0, EMBLA_COPY_SUMS_AT + m->pieces * sizeof(embla_copy_sum)));
     for (uint64_t at = 0, bytes; at < m->data_bytes; at += bytes) {
         bytes = m->data_bytes - at < STEP ? m->data_bytes - at : STEP;
         EMBLA_TRY(embla_copy_report(c, "reserve", (int64_t)at));
         if (huge) huge = embla_io_huge_shared(memory + EMBLA_COPY_DATA_AT + at, (size_t)bytes);
-        EMBLA_TRY(embla_io_claim(fd, c->path, EMBLA_COPY_DATA_AT + at, bytes));
+        EMBLA_TRY(embla_io_claim(file, c->path, EMBLA_COPY_DATA_AT + at, bytes));
     }
     return EMBLA_OK;
 }
 
 /* Writes rows and checksums, then the manifest. */
-static embla_status write_all(const embla_copy *c, int fd, char *memory)
+static embla_status write_all(const embla_copy *c, embla_handle file, char *memory)
 {
     embla_copy_manifest m = c->wanted;
     embla_copy_sum *sums = (embla_copy_sum *)(void *)(memory + EMBLA_COPY_SUMS_AT);
-    EMBLA_TRY(reserve_space(c, fd, memory));
+    EMBLA_TRY(reserve_space(c, file, memory));
     EMBLA_TRY(
         embla_extents_fill(c->store, c->store->first, c->store->held, memory + EMBLA_COPY_DATA_AT));
-    EMBLA_TRY(embla_copy_sums(fd, c, sums));
+    EMBLA_TRY(embla_copy_sums(file, c, sums));
     embla_checksum of_sums = embla_checksum_of(sums, (size_t)m.pieces * sizeof(embla_copy_sum));
     m.sums[0] = of_sums.high;
     m.sums[1] = of_sums.low;
@@ -86,18 +84,18 @@ static embla_status write_all(const embla_copy *c, int fd, char *memory)
 }
 
 /* Writes the file and closes the descriptor, also on failure. */
-static embla_status write_file(const embla_copy *c, int fd)
+static embla_status write_file(const embla_copy *c, embla_handle file)
 {
     void *memory = NULL;
     size_t bytes = (size_t)c->wanted.file_bytes;
-    embla_status status = embla_io_cut(fd, c->path, bytes);
-    if (status == EMBLA_OK) status = embla_io_map_shared(fd, c->path, bytes, &memory);
-    if (status == EMBLA_OK) status = write_all(c, fd, memory);
+    embla_status status = embla_io_cut(file, c->path, bytes);
+    if (status == EMBLA_OK) status = embla_io_map_shared(file, c->path, bytes, &memory);
+    if (status == EMBLA_OK) status = write_all(c, file, memory);
     if (memory) embla_io_unmap(memory, bytes);
     if (status == EMBLA_OK)
-        status = embla_io_sync(fd, c->path); /* in case the folder is on a disk */
-    if (status == EMBLA_OK) return embla_io_close(fd, c->path);
-    embla_io_drop(fd);
+        status = embla_io_sync(file, c->path); /* in case the folder is on a disk */
+    if (status == EMBLA_OK) return embla_io_close(file, c->path);
+    embla_io_drop(file);
     return status;
 }
 
@@ -106,10 +104,10 @@ static embla_status file_mode(const embla_store *store, unsigned *out)
 {
     unsigned mode = 0444;
     for (size_t i = 0; i < store->source_count; i++) {
-        struct stat found;
+        embla_file_facts found;
         const embla_map *map = store->sources[i].map;
-        EMBLA_TRY(embla_io_stat(map->fd, map->name, &found));
-        mode &= (unsigned)found.st_mode;
+        EMBLA_TRY(embla_io_facts(map->file, map->name, &found));
+        mode &= found.mode;
     }
     *out = mode | 0400;
     return EMBLA_OK;
@@ -120,11 +118,11 @@ static embla_status file_mode(const embla_store *store, unsigned *out)
  * only; a process that keeps it longer is not waited for. */
 static embla_status mark_used(const embla_copy *c, embla_map **map)
 {
-    struct stat found = {0};
-    for (int i = 0; i < MARK_TRIES && !embla_io_lock_shared((*map)->fd); i++)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    embla_file_facts found = {0};
+    for (int i = 0; i < MARK_TRIES && !embla_io_lock_shared((*map)->file); i++)
+        embla_system_sleep(1000000);
     /* if the system does not tell, the copy is complete and can be used */
-    if (embla_io_stat((*map)->fd, c->path, &found) != EMBLA_OK || found.st_nlink > 0)
+    if (embla_io_facts((*map)->file, c->path, &found) != EMBLA_OK || found.names > 0)
         return EMBLA_OK;
     embla_map_free(*map);
     *map = NULL;
@@ -138,12 +136,12 @@ static embla_status build(const embla_copy *c, embla_map **out, bool *taken)
     embla_map *map = NULL;
     char temporary[EMBLA_COPY_NAME];
     unsigned mode = 0;
-    int fd = -1, keeper = -1;
+    embla_handle file = -1, keeper = -1;
     embla_copy_sweep_dead(c->folder, c->path); /* they may take the space */
     EMBLA_TRY(check_space(c));
     EMBLA_TRY(file_mode(c->store, &mode));
-    EMBLA_TRY(embla_copy_temporary(c, mode, temporary, &fd, &keeper));
-    embla_status status = write_file(c, fd);
+    EMBLA_TRY(embla_copy_temporary(c, mode, temporary, &file, &keeper));
+    embla_status status = write_file(c, file);
     if (status == EMBLA_OK) status = embla_copy_open(c, temporary, &map);
     if (status == EMBLA_OK) {
         status = embla_io_rename(c->folder, temporary, c->name, c->path, false);
@@ -262,7 +260,7 @@ static embla_status compare_sums(const embla_copy *c, const embla_map *map, embl
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s: its checksums are damaged; remove it with 'rm %.256s'", c->path,
                           c->path);
-    EMBLA_TRY(embla_copy_sums(map->fd, c, sums + pieces));
+    EMBLA_TRY(embla_copy_sums(map->file, c, sums + pieces));
     for (uint64_t i = 0; i < pieces; i++)
         if (sums[i].high != sums[pieces + i].high || sums[i].low != sums[pieces + i].low)
             return embla_fail(EMBLA_ERR_IO,
@@ -291,14 +289,14 @@ static embla_status shared_warm(const embla_store *store, const embla_store_opti
 /* Removes the copy if the name still belongs to it. The caller holds the lock. */
 static embla_status unlink_copy(const embla_copy *c, const embla_map *map)
 {
-    struct stat found;
-    int fd = -1;
-    EMBLA_TRY(
-        embla_io_open_as(c->folder, c->name, c->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &fd));
-    embla_status status = embla_io_stat(fd, c->path, &found);
-    embla_io_drop(fd);
+    embla_file_facts found;
+    embla_handle file = -1;
+    EMBLA_TRY(embla_io_open_as(c->folder, c->name, c->path, EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK, 0,
+                               &file));
+    embla_status status = embla_io_facts(file, c->path, &found);
+    embla_io_drop(file);
     if (status != EMBLA_OK) return status;
-    if (!embla_same_file(embla_file_id_of(&found), map->id))
+    if (!embla_same_file(found.id, map->id))
         return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s has been replaced by another copy", c->path);
     return embla_io_erase(c->folder, c->name, c->path);
 }

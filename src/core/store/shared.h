@@ -45,8 +45,9 @@ typedef struct {
     const embla_store_options *options; /* progress and threads of this call */
     double patience;                    /* seconds to wait for the lock; 0 means no limit */
     double waited;                      /* seconds waited so far */
-    int folder, lock;                   /* -1 means not open; lock also: built without it */
-    char path[1024];                    /* for messages and the user */
+    embla_folder folder;
+    embla_handle lock; /* -1 means not open; lock also: built without it */
+    char path[1024];   /* for messages and the user */
     char lock_path[1024];
     char name[EMBLA_COPY_NAME], lock_name[EMBLA_COPY_NAME];
     char temporary[EMBLA_COPY_NAME]; /* the beginning of temporary names */
@@ -66,14 +67,15 @@ bool embla_copy_recognised(const embla_copy_manifest *m, uint64_t size);
 /* Opens and checks a copy. EMBLA_ERR_NOT_FOUND if there is none. */
 EMBLA_CHECKED embla_status embla_copy_open(const embla_copy *c, const char *name, embla_map **out);
 /* Computes the checksums of all pieces of the rows in a file. */
-EMBLA_CHECKED embla_status embla_copy_sums(int fd, const embla_copy *c, embla_copy_sum *out);
+EMBLA_CHECKED embla_status embla_copy_sums(embla_handle file, const embla_copy *c,
+                                           embla_copy_sum *out);
 
 /* ---- sweep.c ---- */
 
 /* Describes the file of the store's first row. */
 embla_copy_note embla_copy_note_of(const embla_store *store);
 /* Removes dead copies of this user whose names nobody has chosen. Never fails. */
-void embla_copy_sweep_dead(int folder, const char *path);
+void embla_copy_sweep_dead(embla_folder folder, const char *path);
 
 /* ---- shared_lock.c ---- */
 
@@ -87,6 +89,7 @@ EMBLA_CHECKED embla_status embla_copy_why_missing(const embla_copy *c);
 /* Creates a file for a new copy and writes its name to `name`. Removes the files of builders that
  * were killed. *keeper is a second descriptor; it must stay open until the file is renamed. */
 EMBLA_CHECKED embla_status embla_copy_temporary(const embla_copy *c, unsigned mode,
-                                                char name[EMBLA_COPY_NAME], int *fd, int *keeper);
+                                                char name[EMBLA_COPY_NAME], embla_handle *file,
+                                                embla_handle *keeper);
 
 #endif

@@ -7,10 +7,8 @@
  * A file with the name of a copy is never written to or replaced. If it does not match, it is
  * refused, and the message says how to remove it.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/mem.h"
@@ -50,12 +48,12 @@ static embla_status compute_identity(const embla_store *store, uint64_t out[2])
     add(&state, store->row.format.scales);
     for (size_t i = 0; i < store->source_count; i++) {
         const embla_source *source = &store->sources[i];
-        if (source->map->fd < 0)
+        if (source->map->file < 0)
             return embla_fail(EMBLA_ERR_UNSUPPORTED,
                               "%.256s is not a file; memory of this process cannot be shared",
                               source->map->name);
-        add(&state, source->map->id.device);
-        add(&state, source->map->id.inode);
+        add(&state, source->map->id.volume);
+        add(&state, source->map->id.id[0]);
         add(&state, source->map->size);
         add(&state, (uint64_t)source->seconds);
         add(&state, (uint64_t)source->nanoseconds);
@@ -112,7 +110,8 @@ embla_status embla_copy_expected(const embla_store *store, embla_copy_manifest *
 static embla_status set_names(const embla_store_options *options, embla_copy *c)
 {
     const char *given = options->shared_name;
-    const char *folder = options->shared_folder ? options->shared_folder : "/dev/shm";
+    const char *folder =
+        options->shared_folder ? options->shared_folder : embla_system_memory_folder();
     if (!given)
         (void)snprintf(c->name, sizeof c->name, "embla-%016" PRIx64, c->wanted.identity[1]);
     else if (*given == '\0' || *given == '.' || strchr(given, '/') || strlen(given) > NAME_MOST)
@@ -122,7 +121,7 @@ static embla_status set_names(const embla_store_options *options, embla_copy *c)
                           given, NAME_MOST);
     else
         (void)snprintf(c->name, sizeof c->name, "%s", given);
-    unsigned user = (unsigned)geteuid();
+    unsigned user = embla_system_user();
     (void)snprintf(c->lock_name, sizeof c->lock_name, "%.200s.%u.lock", c->name, user);
     (void)snprintf(c->temporary, sizeof c->temporary, ".%.200s.%u.tmp.", c->name, user);
     (void)snprintf(c->path, sizeof c->path, "%s/%s", folder, c->name);
@@ -130,7 +129,7 @@ static embla_status set_names(const embla_store_options *options, embla_copy *c)
         sizeof c->lock_path)
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.128s..: the folder's path is too long: %zu bytes",
                           folder, strlen(folder));
-    return embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &c->folder);
+    return embla_io_open_folder(folder, &c->folder);
 }
 
 embla_status embla_copy_init(const embla_store *store, embla_copy *out)
@@ -164,18 +163,18 @@ static embla_status refuse_copy(const embla_copy *c, const char *why)
 /* Refuses a copy that other users could have changed. */
 static embla_status check_owner(const embla_copy *c, const embla_map *map)
 {
-    struct stat found;
-    EMBLA_TRY(embla_io_stat(map->fd, c->path, &found));
-    if (found.st_uid != 0 && found.st_uid != geteuid())
+    embla_file_facts found;
+    EMBLA_TRY(embla_io_facts(map->file, c->path, &found));
+    if (found.user != 0 && found.user != embla_system_user())
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s belongs to user %u; only copies of user %u or of root are used. "
                           "Choose another name or folder",
-                          c->path, (unsigned)found.st_uid, (unsigned)geteuid());
-    if (found.st_mode & (S_IWGRP | S_IWOTH))
+                          c->path, found.user, embla_system_user());
+    if (found.mode & 0022)
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s is not used, because other users can write to it (mode %03o); "
                           "remove it with 'rm %.256s'",
-                          c->path, (unsigned)found.st_mode & 0777u, c->path);
+                          c->path, found.mode & 0777u, c->path);
     return EMBLA_OK;
 }
 
@@ -239,7 +238,7 @@ embla_status embla_copy_open(const embla_copy *c, const char *name, embla_map **
 /* ---- checksums of pieces ---- */
 
 /* Uses pread, so that a truncated copy gives a status and not a signal. */
-static embla_status sum_piece(int fd, const embla_copy *c, uint64_t piece, void *block,
+static embla_status sum_piece(embla_handle file, const embla_copy *c, uint64_t piece, void *block,
                               embla_copy_sum *out)
 {
     const embla_copy_manifest *m = &c->wanted;
@@ -249,7 +248,7 @@ static embla_status sum_piece(int fd, const embla_copy *c, uint64_t piece, void 
     embla_checksum_begin(&state);
     while (left > 0) {
         size_t bytes = left < BLOCK ? (size_t)left : BLOCK, got = 0;
-        EMBLA_TRY(embla_io_pread(fd, c->path, EMBLA_COPY_DATA_AT + at, bytes, block, &got));
+        EMBLA_TRY(embla_io_pread(file, c->path, EMBLA_COPY_DATA_AT + at, bytes, block, &got));
         if (got < bytes)
             return embla_fail(EMBLA_ERR_IO, "%.256s was truncated: it ends at byte %" PRIu64,
                               c->path, EMBLA_COPY_DATA_AT + at + got);
@@ -265,7 +264,7 @@ static embla_status sum_piece(int fd, const embla_copy *c, uint64_t piece, void 
 /* The pieces from `first` on, one for each thread. */
 typedef struct {
     const embla_copy *copy;
-    int fd;
+    embla_handle file;
     uint64_t first;
     char *blocks; /* BLOCK bytes for each slot */
     embla_copy_sum *out;
@@ -275,26 +274,26 @@ static embla_status sum_pieces(void *job, size_t first, size_t end, size_t slot)
 {
     const summing *s = job;
     for (uint64_t piece = s->first + first; piece < s->first + end; piece++)
-        EMBLA_TRY(sum_piece(s->fd, s->copy, piece, s->blocks + slot * BLOCK, &s->out[piece]));
+        EMBLA_TRY(sum_piece(s->file, s->copy, piece, s->blocks + slot * BLOCK, &s->out[piece]));
     return EMBLA_OK;
 }
 
 /* One piece for each thread at a time. Progress is reported between them, so the caller can
  * cancel. */
-static embla_status sum_all(int fd, const embla_copy *c, int threads, char *blocks,
+static embla_status sum_all(embla_handle file, const embla_copy *c, int threads, char *blocks,
                             embla_copy_sum *out)
 {
     for (uint64_t first = 0; first < c->wanted.pieces; first += (uint64_t)threads) {
         uint64_t left = c->wanted.pieces - first;
         int count = left < (uint64_t)threads ? (int)left : threads;
         EMBLA_TRY(embla_copy_report(c, "checksum", (int64_t)(first * c->wanted.piece_bytes)));
-        const summing s = {.copy = c, .fd = fd, .first = first, .blocks = blocks, .out = out};
+        const summing s = {.copy = c, .file = file, .first = first, .blocks = blocks, .out = out};
         EMBLA_TRY(embla_share(count, (size_t)count, 0, sum_pieces, &s));
     }
     return EMBLA_OK;
 }
 
-embla_status embla_copy_sums(int fd, const embla_copy *c, embla_copy_sum *out)
+embla_status embla_copy_sums(embla_handle file, const embla_copy *c, embla_copy_sum *out)
 {
     void *blocks = NULL;
     int threads = embla_threads_for(c->options->threads, (size_t)c->wanted.data_bytes);
@@ -302,7 +301,7 @@ embla_status embla_copy_sums(int fd, const embla_copy *c, embla_copy_sum *out)
     if (threads == 0) return EMBLA_OK; /* no rows */
     size_t bytes = (size_t)threads * BLOCK;
     EMBLA_TRY(embla_mem_new(bytes, "checksums of rows", &blocks));
-    embla_status status = sum_all(fd, c, threads, blocks, out);
+    embla_status status = sum_all(file, c, threads, blocks, out);
     embla_mem_free(blocks, bytes);
     return status;
 }

@@ -5,12 +5,8 @@
  * guessed. The name of a temporary file is therefore random. A lock that belongs to another user is
  * not waited for: the copy is built without it. A lock of this user is waited for until a deadline.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "files/io.h"
 #include "store/shared.h"
@@ -20,12 +16,12 @@ enum { TRIES = 100 };
 /* ---- the lock ---- */
 
 /* Reports that another process holds the lock, and which one if the system tells. */
-static embla_status fail_busy(const embla_copy *c, int fd)
+static embla_status fail_busy(const embla_copy *c, embla_handle file)
 {
     char who[96] = "another process", limit[64] = "";
     long process = 0;
     unsigned user = 0;
-    if (embla_io_lock_holder(fd, &process, &user))
+    if (embla_io_lock_holder(file, &process, &user))
         (void)snprintf(who, sizeof who, "process %ld of user %u", process, user);
     if (c->waited > 0)
         (void)snprintf(limit, sizeof limit, "; waited %.3g s, the limit is %.3g s", c->waited,
@@ -35,43 +31,44 @@ static embla_status fail_busy(const embla_copy *c, int fd)
 }
 
 /* Waits for the lock. Progress is reported now and then, so the caller can cancel. */
-static embla_status wait_for_lock(embla_copy *c, int fd)
+static embla_status wait_for_lock(embla_copy *c, embla_handle file)
 {
     double pause = 0.001;
     for (;;) {
         bool got = false;
-        EMBLA_TRY(embla_io_lock_try(fd, c->lock_path, &got));
+        EMBLA_TRY(embla_io_lock_try(file, c->lock_path, &got));
         if (got) return EMBLA_OK;
         EMBLA_TRY(embla_copy_report(c, "wait", 0));
-        if (c->patience > 0 && c->waited >= c->patience) return fail_busy(c, fd);
+        if (c->patience > 0 && c->waited >= c->patience) return fail_busy(c, file);
         if (c->patience > 0 && pause > c->patience - c->waited) pause = c->patience - c->waited;
-        (void)nanosleep(&(struct timespec){.tv_nsec = (long)(pause * 1e9)}, NULL);
+        embla_system_sleep((int64_t)(pause * 1e9));
         c->waited += pause;
         if (pause < 0.05) pause *= 2;
     }
 }
 
-/* Opens the lock, or creates it. *foreign is true, and no descriptor is open, if its name belongs
+/* Opens the lock, or creates it. *foreign is true, and no file is open, if its name belongs
  * to another user. */
-static embla_status open_lock(const embla_copy *c, bool create, int *out, bool *foreign)
+static embla_status open_lock(const embla_copy *c, bool create, embla_handle *out, bool *foreign)
 {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-    struct stat found = {0};
-    int fd = -1;
-    embla_status status = embla_io_open_as(c->folder, c->lock_name, c->lock_path, flags, 0, &fd);
+    const unsigned intents = EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK;
+    embla_file_facts found = {0};
+    embla_handle file = -1;
+    embla_status status =
+        embla_io_open_as(c->folder, c->lock_name, c->lock_path, intents, 0, &file);
     if (status == EMBLA_ERR_NOT_FOUND && create)
-        status =
-            embla_io_open_as(c->folder, c->lock_name, c->lock_path, flags | O_CREAT, 0600, &fd);
+        status = embla_io_open_as(c->folder, c->lock_name, c->lock_path,
+                                  intents | EMBLA_OPEN_CREATE, 0600, &file);
     if (status != EMBLA_OK) {
         *foreign = embla_io_is_foreign(c->folder, c->lock_name);
         return *foreign ? EMBLA_OK : status;
     }
-    status = embla_io_stat(fd, c->lock_path, &found);
-    *foreign = status == EMBLA_OK && found.st_uid != geteuid();
+    status = embla_io_facts(file, c->lock_path, &found);
+    *foreign = status == EMBLA_OK && found.user != embla_system_user();
     if (status == EMBLA_OK && !*foreign)
-        *out = fd;
+        *out = file;
     else
-        embla_io_drop(fd);
+        embla_io_drop(file);
     return status;
 }
 
@@ -79,18 +76,18 @@ static embla_status open_lock(const embla_copy *c, bool create, int *out, bool *
 embla_status embla_copy_lock(embla_copy *c)
 {
     for (;;) {
-        struct stat found = {0};
-        int fd = -1;
+        embla_file_facts found = {0};
+        embla_handle file = -1;
         bool foreign = false;
-        embla_status status = open_lock(c, true, &fd, &foreign);
+        embla_status status = open_lock(c, true, &file, &foreign);
         if (foreign) return EMBLA_OK;
-        if (status == EMBLA_OK) status = wait_for_lock(c, fd);
-        if (status == EMBLA_OK) status = embla_io_stat(fd, c->lock_path, &found);
-        if (status == EMBLA_OK && found.st_nlink > 0) {
-            c->lock = fd;
+        if (status == EMBLA_OK) status = wait_for_lock(c, file);
+        if (status == EMBLA_OK) status = embla_io_facts(file, c->lock_path, &found);
+        if (status == EMBLA_OK && found.names > 0) {
+            c->lock = file;
             return EMBLA_OK;
         }
-        if (fd >= 0) embla_io_unlock(fd);
+        if (file >= 0) embla_io_unlock(file);
         if (status == EMBLA_OK) continue;
         embla_io_sweep(c->folder, c->lock_name); /* unless another process holds it */
         return status;
@@ -109,12 +106,12 @@ void embla_copy_unlock(embla_copy *c)
 embla_status embla_copy_why_missing(const embla_copy *c)
 {
     bool got = true, foreign = false;
-    int fd = -1;
-    embla_status status = open_lock(c, false, &fd, &foreign);
+    embla_handle file = -1;
+    embla_status status = open_lock(c, false, &file, &foreign);
     if (status == EMBLA_OK && !foreign) {
-        status = embla_io_lock_try(fd, c->lock_path, &got);
-        if (status == EMBLA_OK && !got) status = fail_busy(c, fd);
-        embla_io_unlock(fd);
+        status = embla_io_lock_try(file, c->lock_path, &got);
+        if (status == EMBLA_OK && !got) status = fail_busy(c, file);
+        embla_io_unlock(file);
     }
     if (status != EMBLA_OK && status != EMBLA_ERR_NOT_FOUND) return status;
     return embla_fail(EMBLA_ERR_NOT_FOUND, "%.256s: there is no shared copy", c->path);
@@ -134,20 +131,22 @@ static embla_status sweep_one(void *context, const char *entry)
 }
 
 embla_status embla_copy_temporary(const embla_copy *c, unsigned mode, char name[EMBLA_COPY_NAME],
-                                  int *fd, int *keeper)
+                                  embla_handle *file, embla_handle *keeper)
 {
     EMBLA_TRY(embla_io_list(c->folder, c->path, sweep_one, (void *)(uintptr_t)c));
     for (int try = 0; try < TRIES; try++) {
         uint64_t number = 0;
-        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
-            number = (uint64_t)getpid() << 32 | (uint64_t)try; /* O_EXCL refuses an existing name */
+        if (!embla_system_random(&number, sizeof number))
+            number = (uint64_t)embla_system_process() << 32 |
+                     (uint64_t)try; /* O_EXCL refuses an existing name */
         (void)snprintf(name, EMBLA_COPY_NAME, "%.230s%016" PRIx64, c->temporary, number);
-        EMBLA_TRY(embla_io_open_as(c->folder, name, c->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
-                                   mode, fd));
-        embla_status status = embla_io_lock(*fd, c->path, keeper);
+        EMBLA_TRY(embla_io_open_as(c->folder, name, c->path,
+                                   EMBLA_OPEN_READ | EMBLA_OPEN_WRITE | EMBLA_OPEN_NEW, mode,
+                                   file));
+        embla_status status = embla_io_lock(*file, c->path, keeper);
         if (status == EMBLA_OK && *keeper >= 0) return EMBLA_OK;
         embla_io_remove(c->folder, name);
-        embla_io_drop(*fd);
+        embla_io_drop(*file);
         EMBLA_TRY(status);
     }
     return embla_fail(EMBLA_ERR_IO,

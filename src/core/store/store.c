@@ -8,7 +8,6 @@
  */
 #include "store/store.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/checked.h"

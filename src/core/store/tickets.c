@@ -146,7 +146,7 @@ void embla_tickets_free(embla_tickets *t)
 
 int embla_tickets_event(const embla_tickets *t)
 {
-    return t && embla_origin_is_here(&t->origin) ? t->event : -1;
+    return t && embla_origin_is_here(&t->origin) ? (int)t->event : -1;
 }
 
 /* ---- finishing ---- */

@@ -62,7 +62,7 @@ struct embla_tickets {
     size_t most, bytes, count;
     char *memory; /* `bytes` of it, for tickets */
     embla_ticket_slot *slots;
-    int event; /* -1 means none */
+    embla_handle event; /* EMBLA_NO_FILE means none */
 
     pthread_mutex_t lock; /* for all that follows, and the states of tickets */
     pthread_cond_t changed;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares the rows of a store with its files, which are read again row by row. The files must
  * still be the ones that were opened, by name and contents. */
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -93,25 +92,25 @@ static embla_status compare_all(comparing *c)
 static embla_status check_same_file(const embla_source *source)
 {
     const embla_map *map = source->map;
-    struct stat now = {0};
-    int fd = -1;
-    embla_status status = embla_io_open(AT_FDCWD, source->path, O_RDONLY | O_NONBLOCK, 0, &fd);
+    embla_file_facts now = {0};
+    embla_handle file = -1;
+    embla_status status = embla_io_open(EMBLA_HERE, source->path, EMBLA_OPEN_READ, 0, &file);
     if (status == EMBLA_ERR_NOT_FOUND)
         return embla_fail(EMBLA_ERR_IO, "%.256s was removed while open (C11)", source->path);
     EMBLA_TRY(status);
-    status = embla_io_stat(fd, source->path, &now);
-    embla_io_drop(fd);
+    status = embla_io_facts(file, source->path, &now);
+    embla_io_drop(file);
     EMBLA_TRY(status);
-    if (!embla_same_file(embla_file_id_of(&now), map->id))
+    if (!embla_same_file(now.id, map->id))
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was replaced while open: its inode is now %" PRIu64
                           ", it was %" PRIu64 " (C11)",
-                          source->path, (uint64_t)now.st_ino, map->id.inode);
-    if ((uint64_t)now.st_size > map->size) /* embla_sources_check reports a shorter file */
+                          source->path, now.id.id[0], map->id.id[0]);
+    if (now.size > map->size) /* embla_sources_check reports a shorter file */
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was changed while open: it has %" PRId64 " bytes, it had %" PRIu64
                           " (C11)",
-                          source->path, (int64_t)now.st_size, map->size);
+                          source->path, (int64_t)now.size, map->size);
     return EMBLA_OK;
 }
 

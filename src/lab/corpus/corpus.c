@@ -7,10 +7,8 @@
  */
 #include "corpus/corpus.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/mem.h"
@@ -72,22 +70,23 @@ typedef struct {
 } files;
 
 /* Gets the size of an open file, which must be a regular one. */
-static embla_status get_size(int fd, const char *name, struct stat *found, uint64_t *out)
+static embla_status get_size(embla_handle file, const char *name, embla_file_facts *found,
+                             uint64_t *out)
 {
-    EMBLA_TRY(embla_io_stat(fd, name, found));
-    if (!S_ISREG(found->st_mode) || found->st_size < 0)
+    EMBLA_TRY(embla_io_facts(file, name, found));
+    if (found->kind != EMBLA_REGULAR_FILE)
         return embla_fail(EMBLA_ERR_UNSUPPORTED, "%.256s is %s, not a file of text", name,
-                          S_ISDIR(found->st_mode)    ? "a folder"
-                          : S_ISFIFO(found->st_mode) ? "a pipe"
-                                                     : "a device or socket");
-    *out = (uint64_t)found->st_size;
+                          found->kind == EMBLA_IS_FOLDER ? "a folder"
+                          : found->kind == EMBLA_IS_PIPE ? "a pipe"
+                                                         : "a device or socket");
+    *out = found->size;
     return EMBLA_OK;
 }
 
-static embla_status read_file(int fd, const char *name, uint64_t size, uint8_t *out)
+static embla_status read_file(embla_handle file, const char *name, uint64_t size, uint8_t *out)
 {
     size_t got = 0;
-    EMBLA_TRY(embla_io_pread(fd, name, 0, (size_t)size, out, &got));
+    EMBLA_TRY(embla_io_pread(file, name, 0, (size_t)size, out, &got));
     if (got < size)
         return embla_fail(EMBLA_ERR_IO,
                           "%.256s was truncated while it was read: it had %" PRIu64
@@ -129,14 +128,15 @@ static embla_status add_name(void *context, const char *name)
     return EMBLA_OK;
 }
 
-embla_status embla_text_list(int folder, const char *path, embla_arena *arena, embla_names *out)
+embla_status embla_text_list(embla_folder folder, const char *path, embla_arena *arena,
+                             embla_names *out)
 {
     listing l = {.arena = arena, .path = path};
     EMBLA_TRY(embla_io_list(folder, path, add_name, &l));
     return embla_names_sort(arena, l.names, l.count, out);
 }
 
-static embla_status list_folder(files *f, int folder)
+static embla_status list_folder(files *f, embla_folder folder)
 {
     embla_names sorted = {0};
     EMBLA_TRY(embla_text_list(folder, f->path, &f->arena, &sorted));
@@ -151,26 +151,26 @@ static embla_status list_folder(files *f, int folder)
 
 /* Gets the size of a file of a folder and, if out is not NULL, reads its bytes. Links are not
  * followed, so every file is in the folder. */
-static embla_status read_entry(int folder, const char *name, uint64_t *size, uint8_t *out)
+static embla_status read_entry(embla_folder folder, const char *name, uint64_t *size, uint8_t *out)
 {
-    struct stat found;
+    embla_file_facts found;
     uint64_t now = 0;
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0, &fd));
-    embla_status status = get_size(fd, name, &found, &now);
+    embla_handle file = -1;
+    EMBLA_TRY(embla_io_open(folder, name, EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK, 0, &file));
+    embla_status status = get_size(file, name, &found, &now);
     if (status == EMBLA_OK && out && now != *size)
         status = embla_fail(EMBLA_ERR_IO,
                             "%.256s was changed while it was read: it had %" PRIu64
                             " bytes and now has %" PRIu64,
                             name, *size, now);
-    if (status == EMBLA_OK && out) status = read_file(fd, name, now, out);
+    if (status == EMBLA_OK && out) status = read_file(file, name, now, out);
     if (status == EMBLA_OK) *size = now;
-    embla_io_drop(fd);
+    embla_io_drop(file);
     return status;
 }
 
 /* Finds all sizes first, so that memory is allocated once. Files are opened one at a time. */
-static embla_status read_folder(files *f, int folder)
+static embla_status read_folder(files *f, embla_folder folder)
 {
     uint64_t all = 0, size = 0;
     EMBLA_TRY(list_folder(f, folder));
@@ -200,30 +200,30 @@ static embla_status fail_in_folder(embla_status status, const char *path)
                : embla_fail(status, "%.256s: %s", path, sentence);
 }
 
-static embla_status read_text(files *f, int fd, bool *folder)
+static embla_status read_text(files *f, embla_handle file, bool *folder)
 {
-    struct stat found;
+    embla_file_facts found;
     uint64_t size = 0;
-    embla_status status = get_size(fd, f->path, &found, &size);
-    *folder = status == EMBLA_ERR_UNSUPPORTED && S_ISDIR(found.st_mode);
-    if (*folder) return read_folder(f, fd);
+    embla_status status = get_size(file, f->path, &found, &size);
+    *folder = status == EMBLA_ERR_UNSUPPORTED && found.kind == EMBLA_IS_FOLDER;
+    if (*folder) return read_folder(f, file);
     EMBLA_TRY(status);
     if (size == 0) return embla_fail(EMBLA_ERR_FORMAT, "%.256s is empty: it has 0 bytes", f->path);
     f->count = 1;
     EMBLA_TRY(embla_arena_many(&f->arena, 1, sizeof *f->parts, "a file", &f->parts));
     EMBLA_TRY(allocate_bytes(f, size));
     f->parts[0] = (embla_corpus_part){f->path, f->size};
-    return read_file(fd, f->path, size, f->bytes);
+    return read_file(file, f->path, size, f->bytes);
 }
 
 embla_status embla_text_read(const char *path, embla_text_user *use, void *context)
 {
     files f = {.path = path};
     bool folder = false;
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd));
-    embla_status status = read_text(&f, fd, &folder);
-    embla_io_drop(fd);
+    embla_handle file = -1;
+    EMBLA_TRY(embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &file));
+    embla_status status = read_text(&f, file, &folder);
+    embla_io_drop(file);
     if (status == EMBLA_OK)
         status = use(context, f.bytes, f.size, f.parts, f.count);
     else
@@ -259,7 +259,7 @@ static embla_status open_tokens(const char *path, const embla_corpus_options *op
                                 embla_corpus **out)
 {
     embla_map *map = NULL;
-    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, path, path, true, &map));
     return embla_corpus_of_map(map, options, out);
 }
 

@@ -49,8 +49,8 @@ typedef struct {
 } embla_corpus_part;
 
 /* Lists the files of an open folder in the order of their names. Hidden ones are skipped. */
-EMBLA_CHECKED embla_status embla_text_list(int folder, const char *path, embla_arena *arena,
-                                           embla_names *out);
+EMBLA_CHECKED embla_status embla_text_list(embla_folder folder, const char *path,
+                                           embla_arena *arena, embla_names *out);
 
 /* Reads a text file, or all files of a folder, and calls use with their bytes, which come from
  * embla_mem_new(size). use owns them, also if it fails. */

@@ -12,7 +12,6 @@
  * Here EOS is the last token of the vocabulary: BOS in our document corpora, end-of-text in
  * GPT-2's. For other vocabularies, the only effect is that n-grams end at that token.
  */
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/layout.h"
@@ -449,10 +448,10 @@ static embla_status write_npy(const embla_table *t, const char *path, size_t *he
     char bytes[EMBLA_NPY_HEADER_MOST];
     const uint64_t shape[] = {(uint64_t)embla_table_rows(t), embla_table_dim(t)};
     embla_durable *file = NULL;
-    int fd = -1;
-    embla_status status = embla_io_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0, &fd);
+    embla_handle handle = -1;
+    embla_status status = embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &handle);
     if (status == EMBLA_OK) {
-        embla_io_drop(fd);
+        embla_io_drop(handle);
         return embla_fail(EMBLA_ERR_ARGUMENT, "%.256s already exists", path);
     }
     if (status != EMBLA_ERR_NOT_FOUND) return status;
@@ -467,15 +466,15 @@ static embla_status write_npy(const embla_table *t, const char *path, size_t *he
 
 static embla_status map_file(const char *path, size_t bytes, void **out)
 {
-    struct stat found;
-    int fd;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDWR, 0, &fd));
-    embla_status status = embla_io_stat(fd, path, &found);
-    if (status == EMBLA_OK && (uint64_t)found.st_size != bytes)
+    embla_file_facts found;
+    embla_handle handle;
+    EMBLA_TRY(embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ | EMBLA_OPEN_WRITE, 0, &handle));
+    embla_status status = embla_io_facts(handle, path, &found);
+    if (status == EMBLA_OK && found.size != bytes)
         status = embla_fail(EMBLA_ERR_IO, "%.256s has %" PRId64 " bytes, but %zu were written",
-                            path, (int64_t)found.st_size, bytes);
-    if (status == EMBLA_OK) status = embla_io_map_shared(fd, path, bytes, out);
-    embla_io_drop(fd);
+                            path, (int64_t)found.size, bytes);
+    if (status == EMBLA_OK) status = embla_io_map_shared(handle, path, bytes, out);
+    embla_io_drop(handle);
     return status;
 }
 
@@ -493,7 +492,7 @@ embla_status embla_gpt_ngram_share(embla_gpt *gpt, const char *path)
     size_t bytes = header + bytes_of(t);
     embla_status status = map_file(path, bytes, &map);
     if (status != EMBLA_OK) {
-        embla_io_remove(AT_FDCWD, path);
+        embla_io_remove(EMBLA_HERE, path);
         return status;
     }
     embla_table_move(t, (char *)map + header);

@@ -9,7 +9,6 @@
  *            file. If that fails the old words are restored. Two names cannot change at once: if
  *            the process dies between the two, new words are beside the old file.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -212,27 +211,23 @@ static embla_status fail_again(embla_status status, const char *text)
     return embla_fail(status, "%s", text);
 }
 
-/* Gets the status of the file with this name; false if there is none. */
-static bool stat_path(const char *path, struct stat *out)
+/* Gets the facts of the file with this name; false if there is none. */
+static bool find_facts(const char *path, embla_file_facts *out)
 {
-    int fd = -1;
-    if (embla_io_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, &fd) != EMBLA_OK) return false;
-    bool found = embla_io_stat(fd, path, out) == EMBLA_OK;
-    embla_io_drop(fd);
-    return found;
+    bool there = false;
+    return embla_durable_facts(EMBLA_HERE, path, false, out, &there) == EMBLA_OK && there;
 }
 
 /* True if the file with this name is `made`. */
-static bool is_there(const char *path, const struct stat *made)
+static bool is_there(const char *path, const embla_file_facts *made)
 {
-    struct stat found = {0};
-    return stat_path(path, &found) &&
-           embla_same_file(embla_file_id_of(made), embla_file_id_of(&found));
+    embla_file_facts found = {0};
+    return find_facts(path, &found) && embla_same_file(made->id, found.id);
 }
 
 /* Restores the old words, or removes the new ones if there were none, if the new ones were
  * renamed. */
-static void restore_words(embla_plan *w, files *f, const struct stat *words)
+static void restore_words(embla_plan *w, files *f, const embla_file_facts *words)
 {
     embla_durable *old = f->old_words;
     if (!is_there(w->beside, words)) return;
@@ -240,7 +235,7 @@ static void restore_words(embla_plan *w, files *f, const struct stat *words)
     if (old)
         (void)!embla_durable_commit(old);
     else
-        embla_io_remove(AT_FDCWD, w->beside);
+        embla_io_remove(EMBLA_HERE, w->beside);
 }
 
 /* Renames a file to its name. An existing file is replaced only if `replace` is true, also if it
@@ -255,14 +250,14 @@ static embla_status commit(embla_plan *w, files *f)
 {
     embla_durable *file = f->file, *words = f->words;
     const char *temporary = NULL, *beside = NULL;
-    struct stat made = {0}, new_words = {0};
+    embla_file_facts made = {0}, new_words = {0};
     char text[600];
     embla_status status = embla_durable_sync(file, &temporary);
     if (status == EMBLA_OK && words) status = embla_durable_sync(words, &beside);
     if (status != EMBLA_OK) return status;
     f->file = NULL;
     if (!words) return rename_file(file, w->options->overwrite);
-    bool known = stat_path(temporary, &made) && stat_path(beside, &new_words);
+    bool known = find_facts(temporary, &made) && find_facts(beside, &new_words);
     f->words = NULL;
     status = rename_file(words, w->words_replace);
     if (status == EMBLA_OK)

@@ -7,7 +7,6 @@
  */
 #include "reshape/labels.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -168,14 +167,14 @@ embla_status embla_labels_check(const embla_labels *labels, embla_labels_place p
  * x.npy and x.safetensors share x.vocab.txt. */
 static embla_status shares_words(const embla_plan *w, bool *out)
 {
-    struct stat theirs, ours;
+    embla_file_facts theirs, ours;
     bool there = false;
     *out = false;
     if (w->cp->folder < 0) return EMBLA_OK; /* a table in memory */
-    EMBLA_TRY(
-        embla_durable_stat(w->cp->folder, embla_vocab_source(w->labels.vocab), 0, &theirs, &there));
-    if (there) EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, 0, &ours, &there));
-    *out = there && embla_same_file(embla_file_id_of(&theirs), embla_file_id_of(&ours));
+    EMBLA_TRY(embla_durable_facts(w->cp->folder, embla_vocab_source(w->labels.vocab), true, &theirs,
+                                  &there));
+    if (there) EMBLA_TRY(embla_durable_facts(EMBLA_HERE, w->beside, true, &ours, &there));
+    *out = there && embla_same_file(theirs.id, ours.id);
     return EMBLA_OK;
 }
 
@@ -197,12 +196,12 @@ static embla_status same_words(const embla_plan *w, bool *out)
  * Any other file is never replaced, nor is a file that is being read. */
 static embla_status check_beside(embla_plan *w)
 {
-    struct stat found;
+    embla_file_facts found;
     bool there = false, same = false;
     w->words_beside = true;
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, w->beside, false, &found, &there));
     for (size_t i = 0; there && i < w->cp->shard_count; i++)
-        if (embla_same_file(w->cp->shards[i].map->id, embla_file_id_of(&found)))
+        if (embla_same_file(w->cp->shards[i].map->id, found.id))
             return embla_fail(EMBLA_ERR_ARGUMENT,
                               "%.256s is one of the source files; words cannot be written there",
                               w->beside);
@@ -226,10 +225,10 @@ static bool finds_words(const embla_plan *w)
 /* Plans the words of a format without words: they go beside the file, unless they are there. */
 static embla_status plan_beside(embla_plan *w)
 {
-    struct stat found;
+    embla_file_facts found;
     bool shared = false, there = false;
     EMBLA_TRY(shares_words(w, &shared));
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, w->beside, false, &found, &there));
     if (!there && finds_words(w))
         return embla_account_note(w->account, "its words are those of %.256s, beside it",
                                   embla_vocab_source(w->labels.vocab));
@@ -256,10 +255,10 @@ static embla_status collect_words(embla_plan *w)
 /* Adds a note about an old NAME.vocab.txt: readers will use it for the new file. */
 static embla_status note_old_words(embla_plan *w)
 {
-    struct stat found;
+    embla_file_facts found;
     bool there = false;
     if (w->labels.count > 0 || w->format->labels != EMBLA_LABELS_BESIDE) return EMBLA_OK;
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, w->beside, O_NOFOLLOW, &found, &there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, w->beside, false, &found, &there));
     if (!there) return EMBLA_OK;
     return embla_account_note(w->account,
                               "%.256s existed before; readers will use its words for the new file",

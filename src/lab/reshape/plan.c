@@ -4,7 +4,6 @@
  */
 #include "reshape/plan.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -393,16 +392,16 @@ static embla_status find_folder(embla_plan *w)
 {
     const char *slash = strrchr(w->path, '/');
     size_t length = slash ? (size_t)(slash - w->path) + 1 : 1;
-    struct stat theirs, ours;
+    embla_file_facts theirs, ours;
     bool there = false;
     const char *name = NULL;
     w->elsewhere = true;
     if (w->cp->folder < 0) return EMBLA_OK;
     EMBLA_TRY(embla_arena_text(&w->arena, slash ? w->path : ".", length, &name));
-    EMBLA_TRY(embla_durable_stat(AT_FDCWD, name, O_DIRECTORY, &ours, &there));
+    EMBLA_TRY(embla_durable_facts(EMBLA_HERE, name, true, &ours, &there));
     if (!there) return EMBLA_OK; /* embla_durable_open reports that */
-    EMBLA_TRY(embla_io_stat(w->cp->folder, w->cp->folder_name, &theirs));
-    w->elsewhere = !embla_same_file(embla_file_id_of(&theirs), embla_file_id_of(&ours));
+    EMBLA_TRY(embla_io_facts(w->cp->folder, w->cp->folder_name, &theirs));
+    w->elsewhere = !embla_same_file(theirs.id, ours.id);
     return EMBLA_OK;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search/corpus_lines.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,7 +10,7 @@
 embla_status embla_lines_open(const char *path, embla_lines *out)
 {
     embla_map *map = NULL;
-    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, path, path, true, &map));
     embla_status status = embla_map_check_text(map);
     if (status == EMBLA_OK)
         *out = (embla_lines){map, (const char *)map->bytes, (size_t)map->size};

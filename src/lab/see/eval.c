@@ -6,7 +6,6 @@
  * A word without a row, or whose row has a NaN or an infinity, excludes its questions. These are
  * counted and can be listed: two scores are comparable only if they cover the same questions.
  */
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
@@ -431,7 +430,7 @@ static embla_status score(job *j, const char *path)
 static embla_status read_and_score(job *j, const char *path, embla_eval_kind kind)
 {
     embla_map *map = NULL;
-    EMBLA_TRY(embla_map_open(AT_FDCWD, path, path, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, path, path, true, &map));
     embla_status status = embla_map_check_text(map);
     if (status == EMBLA_OK) status = embla_eval_read(map, kind, j->file);
     embla_map_free(map);

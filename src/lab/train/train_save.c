@@ -11,7 +11,6 @@
  *
  * checkpoint/saved.h writes and reads the file, and has the checksum.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -242,28 +241,28 @@ static embla_status checkpoint_path(const char *folder, int64_t step, char *out,
                       size);
 }
 
-static embla_status list_checkpoints(int fd, const char *folder, checkpoint_list *s)
+static embla_status list_checkpoints(embla_handle handle, const char *folder, checkpoint_list *s)
 {
-    EMBLA_TRY(embla_io_list(fd, folder, add_checkpoint, s));
+    EMBLA_TRY(embla_io_list(handle, folder, add_checkpoint, s));
     embla_best_sort(&s->steps);
     return EMBLA_OK;
 }
 
 embla_status embla_train_remove_old(const char *folder, size_t keep, int64_t written,
-                                    void (*beside)(int folder, const char *name))
+                                    void (*beside)(embla_folder folder, const char *name))
 {
     checkpoint_list s = {0};
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
-    embla_status status = list_checkpoints(fd, folder, &s);
+    embla_handle handle = -1;
+    EMBLA_TRY(embla_io_open_folder(folder, &handle));
+    embla_status status = list_checkpoints(handle, folder, &s);
     for (size_t i = keep; i < s.steps.count && status == EMBLA_OK; i++) {
         char name[NAME];
         if (s.steps.items[i].row == written) continue;
         (void)snprintf(name, sizeof name, BEFORE "%0*" PRId64 AFTER, DIGITS, s.steps.items[i].row);
-        embla_io_remove(fd, name);
-        if (beside) beside(fd, name);
+        embla_io_remove(handle, name);
+        if (beside) beside(handle, name);
     }
-    embla_io_drop(fd);
+    embla_io_drop(handle);
     embla_arena_free(&s.arena);
     return status;
 }
@@ -272,12 +271,12 @@ embla_status embla_train_report_kept(embla_status failed, const char *folder, in
 {
     checkpoint_list s = {0};
     char why[256];
-    int fd = -1;
+    embla_handle handle = -1;
     (void)snprintf(why, sizeof why, "%.255s", embla_error());
-    embla_status status = embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd);
+    embla_status status = embla_io_open_folder(folder, &handle);
     if (status == EMBLA_OK) {
-        status = list_checkpoints(fd, folder, &s);
-        embla_io_drop(fd);
+        status = list_checkpoints(handle, folder, &s);
+        embla_io_drop(handle);
     }
     size_t count = 0;
     for (size_t i = 0; i < s.steps.count; i++) count += s.steps.items[i].row != step;
@@ -334,12 +333,12 @@ static embla_status find_intact(const char *folder, const checkpoint_list *s, ch
 embla_status embla_train_newest(const char *folder, char *path, size_t size, size_t *damaged)
 {
     checkpoint_list s = {0};
-    int fd = -1;
+    embla_handle handle = -1;
     EMBLA_NEED(folder);
     EMBLA_NEED(path);
-    EMBLA_TRY(embla_io_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, &fd));
-    embla_status status = list_checkpoints(fd, folder, &s);
-    embla_io_drop(fd);
+    EMBLA_TRY(embla_io_open_folder(folder, &handle));
+    embla_status status = list_checkpoints(handle, folder, &s);
+    embla_io_drop(handle);
     if (status == EMBLA_OK && s.steps.count == 0)
         status = embla_fail(EMBLA_ERR_NOT_FOUND, "%.200s contains no checkpoint", folder);
     if (status == EMBLA_OK) status = find_intact(folder, &s, path, size, damaged);

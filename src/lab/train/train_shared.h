@@ -81,8 +81,10 @@ EMBLA_PRIVATE void embla_train_file_done(embla_train *train, const embla_train_f
 
 /* Removes all checkpoints of a folder except the newest `keep` and the one just written. beside
  * (NULL means none) removes what belongs to a file of this name in the folder. */
-EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_train_remove_old(
-    const char *folder, size_t keep, int64_t written, void (*beside)(int folder, const char *name));
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_train_remove_old(const char *folder, size_t keep,
+                                                                int64_t written,
+                                                                void (*beside)(embla_folder folder,
+                                                                               const char *name));
 /* Adds to the message of a failed save which checkpoints there still are. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_train_report_kept(embla_status failed,
                                                                  const char *folder, int64_t step);

@@ -2,7 +2,6 @@
 /* Cuts a text into words by the kind of each byte. */
 #include "wordvec/reading.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "corpus/corpus.h"
@@ -65,9 +64,10 @@ static embla_status make_kinds(embla_wordvec_clean clean, embla_arena *arena, em
 
 /* ---- files ---- */
 
-static embla_status add_map(embla_reading *r, int folder, const char *name, const char *shown)
+static embla_status add_map(embla_reading *r, embla_folder folder, const char *name,
+                            const char *shown)
 {
-    EMBLA_TRY(embla_map_open(folder, name, shown, folder == AT_FDCWD, &r->maps[r->count]));
+    EMBLA_TRY(embla_map_open(folder, name, shown, folder == EMBLA_HERE, &r->maps[r->count]));
     const embla_map *map = r->maps[r->count];
     r->starts[r->count] = r->size;
     r->size += map->size;
@@ -76,15 +76,16 @@ static embla_status add_map(embla_reading *r, int folder, const char *name, cons
 }
 
 /* Adds a file of a folder, unless it is empty. */
-static embla_status add_file(embla_reading *r, int folder, const char *name)
+static embla_status add_file(embla_reading *r, embla_folder folder, const char *name)
 {
-    struct stat found;
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0, &fd));
-    embla_status status = embla_io_stat(fd, name, &found);
-    embla_io_drop(fd);
+    embla_file_facts found;
+    embla_handle handle = -1;
+    EMBLA_TRY(embla_io_open(folder, name, EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK, 0, &handle));
+    embla_status status = embla_io_facts(handle, name, &found);
+    embla_io_drop(handle);
     EMBLA_TRY(status);
-    return found.st_size == 0 && S_ISREG(found.st_mode) ? EMBLA_OK : add_map(r, folder, name, name);
+    return found.size == 0 && found.kind == EMBLA_REGULAR_FILE ? EMBLA_OK
+                                                               : add_map(r, folder, name, name);
 }
 
 static embla_status make_lists(embla_arena *arena, size_t count, embla_reading *r)
@@ -93,7 +94,8 @@ static embla_status make_lists(embla_arena *arena, size_t count, embla_reading *
     return embla_arena_many(arena, count + 1, sizeof *r->starts, "files", &r->starts);
 }
 
-static embla_status open_folder(int folder, const char *path, embla_arena *arena, embla_reading *r)
+static embla_status open_folder(embla_folder folder, const char *path, embla_arena *arena,
+                                embla_reading *r)
 {
     embla_names sorted;
     EMBLA_TRY(embla_text_list(folder, path, arena, &sorted));
@@ -106,18 +108,18 @@ static embla_status open_folder(int folder, const char *path, embla_arena *arena
 embla_status embla_reading_open(const char *path, embla_wordvec_clean clean, embla_arena *arena,
                                 embla_reading *out)
 {
-    int fd = -1;
-    struct stat found;
+    embla_handle handle = -1;
+    embla_file_facts found;
     EMBLA_TRY(make_kinds(clean, arena, out));
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, &fd));
-    embla_status status = embla_io_stat(fd, path, &found);
-    if (status == EMBLA_OK && S_ISDIR(found.st_mode)) {
-        status = open_folder(fd, path, arena, out);
+    EMBLA_TRY(embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &handle));
+    embla_status status = embla_io_facts(handle, path, &found);
+    if (status == EMBLA_OK && found.kind == EMBLA_IS_FOLDER) {
+        status = open_folder(handle, path, arena, out);
     } else if (status == EMBLA_OK) {
         status = make_lists(arena, 1, out);
-        if (status == EMBLA_OK) status = add_map(out, AT_FDCWD, path, path);
+        if (status == EMBLA_OK) status = add_map(out, EMBLA_HERE, path, path);
     }
-    embla_io_drop(fd);
+    embla_io_drop(handle);
     return status;
 }
 

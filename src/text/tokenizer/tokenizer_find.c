@@ -11,7 +11,6 @@
  *   "<unk>" or "[UNK]"                                           words of embla_next_word
  *   any other                                                    characters
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -216,7 +215,7 @@ embla_status embla_tokenizer_copy(const char *from, const char *to)
     embla_durable *file = NULL;
     EMBLA_NEED(from);
     EMBLA_NEED(to);
-    EMBLA_TRY(embla_map_open(AT_FDCWD, from, from, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, from, from, true, &map));
     embla_status status = embla_durable_open(to, &file);
     if (status == EMBLA_OK) status = copy_bytes(map, file);
     embla_map_free(map);

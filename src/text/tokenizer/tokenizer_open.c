@@ -4,7 +4,6 @@
  * The model of a large file has megabytes of strings. It is read in one pass (tokenizer_model.c);
  * the other parts are small and are read as trees.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -388,7 +387,7 @@ static embla_status parse_whole(const embla_map *map, embla_tokenizer **out)
     return status;
 }
 
-static embla_status parse_file(int folder, const char *name, const char *shown,
+static embla_status parse_file(embla_folder folder, const char *name, const char *shown,
                                embla_tokenizer **out)
 {
     embla_map *map = NULL;
@@ -404,7 +403,7 @@ static embla_status parse_file(int folder, const char *name, const char *shown,
 }
 
 /* The files that a folder may have, in the order in which they are tried. */
-static embla_status parse_folder(int folder, const char *path, embla_tokenizer **out)
+static embla_status parse_folder(embla_folder folder, const char *path, embla_tokenizer **out)
 {
     static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model",
                                         "vocab.txt"};
@@ -421,16 +420,16 @@ static embla_status parse_folder(int folder, const char *path, embla_tokenizer *
 
 embla_status embla_tokenizer_open_file(const char *path, embla_tokenizer **out)
 {
-    struct stat info;
-    int fd = -1;
+    embla_file_facts info;
+    embla_handle file = -1;
     EMBLA_NEED(path);
     EMBLA_NEED(out);
-    EMBLA_TRY(embla_open_named(path, &fd));
-    embla_status status = embla_io_stat(fd, path, &info);
+    EMBLA_TRY(embla_open_named(path, &file));
+    embla_status status = embla_io_facts(file, path, &info);
     if (status == EMBLA_OK)
-        status = S_ISDIR(info.st_mode) ? parse_folder(fd, path, out)
-                                       : parse_file(AT_FDCWD, path, path, out);
-    embla_io_drop(fd);
+        status = info.kind == EMBLA_IS_FOLDER ? parse_folder(file, path, out)
+                                              : parse_file(EMBLA_HERE, path, path, out);
+    embla_io_drop(file);
     return status;
 }
 
@@ -481,28 +480,28 @@ static embla_status compile(const void *bytes, size_t count, const char *name, c
 /* Maps a tokenizer.json, or the one of a folder. */
 static embla_status map_json(const char *path, embla_map **out)
 {
-    struct stat info;
+    embla_file_facts info;
     char shown[512];
-    int fd = -1;
-    EMBLA_TRY(embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd));
+    embla_handle file = -1;
+    EMBLA_TRY(embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &file));
     (void)snprintf(shown, sizeof shown, "%.400s/tokenizer.json", path);
-    embla_status status = embla_io_stat(fd, path, &info);
+    embla_status status = embla_io_facts(file, path, &info);
     if (status == EMBLA_OK)
-        status = S_ISDIR(info.st_mode) ? embla_map_open(fd, "tokenizer.json", shown, true, out)
-                                       : embla_map_open(AT_FDCWD, path, path, true, out);
-    embla_io_drop(fd);
+        status = info.kind == EMBLA_IS_FOLDER
+                     ? embla_map_open(file, "tokenizer.json", shown, true, out)
+                     : embla_map_open(EMBLA_HERE, path, path, true, out);
+    embla_io_drop(file);
     return status;
 }
 
 /* Whether a path is this very file. */
 static bool is_same(const embla_map *map, const char *path)
 {
-    struct stat info;
-    int fd = -1;
-    if (embla_io_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, &fd) != EMBLA_OK) return false;
-    bool same = embla_io_stat(fd, path, &info) == EMBLA_OK &&
-                embla_same_file(embla_file_id_of(&info), map->id);
-    embla_io_drop(fd);
+    embla_file_facts info;
+    embla_handle file = -1;
+    if (embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ, 0, &file) != EMBLA_OK) return false;
+    bool same = embla_io_facts(file, path, &info) == EMBLA_OK && embla_same_file(info.id, map->id);
+    embla_io_drop(file);
     return same;
 }
 

@@ -661,7 +661,7 @@ static void every_failure_is_survived(void **state)
             if (memory)
                 embla_mem_fail(n, forever);
             else
-                embla_io_fail(n, forever, EIO);
+                embla_io_fail(n, forever, EMBLA_SYSTEM_OTHER);
             embla_status status = use_model(path);
             failed = memory ? status != EMBLA_OK : n < 40; /* some calls may fail without harm */
             embla_mem_fail(0, false);

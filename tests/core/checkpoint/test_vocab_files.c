@@ -513,7 +513,7 @@ static void a_file_call_that_fails_is_reported_and_leaks_nothing(void **state)
         scratch_write(scratch_path(&s, "x"), b.bytes, b.used);
         for (size_t n = 1;; n++) {
             embla_vocab *vocab = NULL;
-            embla_io_fail(n, kind % 2 == 1, EIO);
+            embla_io_fail(n, kind % 2 == 1, EMBLA_SYSTEM_OTHER);
             embla_status status = embla_vocab_open_file(scratch_path(&s, "x"), &vocab);
             embla_io_fail(0, false, 0);
             embla_vocab_free(vocab);
@@ -548,7 +548,7 @@ static void writing_that_fails_is_reported(void **state)
     scratch_new(&s);
     for (size_t n = 1;; n++) {
         embla_durable *out = NULL;
-        embla_io_fail(n, true, ENOSPC);
+        embla_io_fail(n, true, EMBLA_SYSTEM_NO_SPACE);
         embla_status status = embla_durable_open(scratch_path(&s, "x"), &out);
         if (status == EMBLA_OK) {
             status = embla_vocab_write(out, names, 2);

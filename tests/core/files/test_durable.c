@@ -3,13 +3,15 @@
  * left behind when each of them fails, and whose temporary files it may touch.
  *
  * The random part of a temporary file's name is made by this program's own getrandom, so
- * that a test can put something in its place beforehand; its own renameat2 can be one that
- * an old system does not have.
+ * that a test can put something in its place beforehand; its own syscall has a renameat2 that can
+ * be one that an old system does not have.
  */
 #include "files/durable.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -35,14 +37,22 @@ ssize_t getrandom(void *out, size_t bytes, unsigned flags)
 
 static int no_rename_new; /* an error number: what an old system says */
 
-/* Instead of the C library's. */
-int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+/* Instead of the C library's: it passes on every call but renameat2. */
+long syscall(long number, ...)
 {
-    if (no_rename_new) {
+    static long (*real)(long, ...);
+    long arguments[6];
+    va_list list;
+    if (number == SYS_renameat2 && no_rename_new) {
         errno = no_rename_new;
         return -1;
     }
-    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    va_start(list, number);
+    for (int i = 0; i < 6; i++) arguments[i] = va_arg(list, long);
+    va_end(list);
+    return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                arguments[5]);
 }
 
 static const char old_bytes[] = "what was there before", new_bytes[] = "what is new";
@@ -118,7 +128,7 @@ static void rule_d1_the_steps_come_in_this_order(void **state)
     (void)scratch_path(&s, "out");
     for (size_t n = 1; n < 100; n++) {
         (void)unlink(s.path); /* the same folder each time: a list is a call for each name */
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = write_all(s.path);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;
@@ -143,14 +153,16 @@ static void rule_d1_the_steps_come_in_this_order(void **state)
  * other file. */
 static void whatever_fails_leaves_the_old_file_or_the_new_one(void **state)
 {
-    static const int errors[] = {EIO, ENOSPC, EDQUOT, EMFILE, EROFS, EINTR};
+    static const embla_system_error errors[] = {EMBLA_SYSTEM_OTHER, EMBLA_SYSTEM_NO_SPACE,
+                                                EMBLA_SYSTEM_REFUSED, EMBLA_SYSTEM_INTERRUPTED};
     scratch s;
     size_t live = embla_io_live(), memory = embla_mem_live(), failed = 0;
     (void)state;
     scratch_new(&s);
     (void)scratch_path(&s, "out");
     for (size_t e = 0; e < COUNT_OF(errors); e++) {
-        for (int forever = 0; forever < (errors[e] == EINTR ? 1 : 2); forever++) {
+        for (int forever = 0; forever < (errors[e] == EMBLA_SYSTEM_INTERRUPTED ? 1 : 2);
+             forever++) {
             for (size_t n = 1;; n++) {
                 scratch_write(s.path, old_bytes, sizeof old_bytes);
                 embla_io_fail(n, forever, errors[e]);
@@ -167,8 +179,9 @@ static void whatever_fails_leaves_the_old_file_or_the_new_one(void **state)
                 /* Only the sync of the folder comes after the new name. */
                 if (status != EMBLA_OK && new) assert_error_has("sync it to the disk");
                 if (status != EMBLA_OK) failed++;
-                if (status == EMBLA_OK && errors[e] != EINTR) break;
-                if (errors[e] == EINTR && n > 20) break; /* some calls are taken up again */
+                if (status == EMBLA_OK && errors[e] != EMBLA_SYSTEM_INTERRUPTED) break;
+                if (errors[e] == EMBLA_SYSTEM_INTERRUPTED && n > 20)
+                    break; /* some calls are taken up again */
             }
         }
     }
@@ -244,7 +257,7 @@ static void a_full_disk_is_met_at_the_start(void **state)
     scratch_new(&s);
     assert_ok(embla_durable_open(scratch_path(&s, "out"), &d));
     assert_ok(embla_durable_reserve(d, 0));
-    embla_io_fail(1, false, ENOSPC);
+    embla_io_fail(1, false, EMBLA_SYSTEM_NO_SPACE);
     assert_status(embla_durable_reserve(d, 123456), EMBLA_ERR_IO);
     char sentence[SCRATCH_PATH + 100];
     snprintf(sentence, sizeof sentence,

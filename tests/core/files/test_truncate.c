@@ -412,7 +412,7 @@ static void *open_and_close(void *context)
     while (!atomic_load(&o->stop)) {
         embla_map *maps[3] = {NULL, NULL, NULL};
         for (int i = 0; i < 3; i++)
-            if (embla_map_open(AT_FDCWD, o->path, "whole", true, &maps[i]) != EMBLA_OK) _exit(80);
+            if (embla_map_open(EMBLA_HERE, o->path, "whole", true, &maps[i]) != EMBLA_OK) _exit(80);
         for (int i = 0; i < 3; i++) {
             if (embla_map_check(maps[i]) != EMBLA_OK) _exit(81);
             embla_map_free(maps[i]);

@@ -60,7 +60,7 @@ static embla_status write_to(const char *path, const embla_contents *contents)
 static embla_status open_path(const char *path, opened *file)
 {
     *file = (opened){0};
-    file->status = embla_map_open(AT_FDCWD, path, path, true, &file->map);
+    file->status = embla_map_open(EMBLA_HERE, path, path, true, &file->map);
     if (file->status == EMBLA_OK)
         file->status = embla_format_gguf.read(file->map, NULL, &file->directory);
     return file->status;
@@ -493,7 +493,7 @@ static size_t fail_all(trial *t, embla_status (*call)(trial *t), bool memory)
             if (memory)
                 embla_mem_fail(i, forever);
             else
-                embla_io_fail(i, forever, EIO);
+                embla_io_fail(i, forever, EMBLA_SYSTEM_OTHER);
             embla_status status = call(t);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

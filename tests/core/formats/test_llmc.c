@@ -373,7 +373,7 @@ static void every_failure_of_writing_leaves_the_old_file(void **state)
             if (memory)
                 embla_mem_fail(++n, forever);
             else
-                embla_io_fail(++n, forever, EIO);
+                embla_io_fail(++n, forever, EMBLA_SYSTEM_OTHER);
             status = write_to(path, &w.contents);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

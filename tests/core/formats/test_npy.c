@@ -673,7 +673,7 @@ static embla_status read_and_make(void *context)
     embla_map *map = NULL;
     embla_directory directory = {0};
     float rows[100 * 20];
-    EMBLA_TRY(embla_map_open(AT_FDCWD, context, context, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, context, context, true, &map));
     embla_status status = FORMAT->read(map, NULL, &directory);
     if (status == EMBLA_OK)
         status = directory.make(&directory, map, directory.entries, 0, 100, rows);

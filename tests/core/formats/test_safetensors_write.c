@@ -259,7 +259,7 @@ static void what_is_written_reads_back(void **state)
     scratch_new(&s);
     const char *path = scratch_path(&s, "a.safetensors");
     assert_ok(write_path(path, &contents));
-    assert_ok(embla_map_open(AT_FDCWD, path, path, true, &map));
+    assert_ok(embla_map_open(EMBLA_HERE, path, path, true, &map));
     assert_ok(embla_format_safetensors.read(map, NULL, &d));
     assert_int_equal(d.count, 3);
     assert_int_equal(d.note_count, 0);
@@ -321,7 +321,7 @@ static void every_failure_is_survived(void **state)
             if (memory)
                 embla_mem_fail(n, forever);
             else
-                embla_io_fail(n, forever, ENOSPC);
+                embla_io_fail(n, forever, EMBLA_SYSTEM_NO_SPACE);
             status = write_path(path, &contents);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

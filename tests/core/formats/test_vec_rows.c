@@ -223,7 +223,7 @@ static embla_status read_and_make(void *context)
     embla_map *map = NULL;
     embla_directory directory = {0};
     float rows[6];
-    EMBLA_TRY(embla_map_open(AT_FDCWD, j->path, j->path, true, &map));
+    EMBLA_TRY(embla_map_open(EMBLA_HERE, j->path, j->path, true, &map));
     embla_status status = j->format->read(map, NULL, &directory);
     if (status == EMBLA_OK) status = directory.make(&directory, map, directory.entries, 0, 3, rows);
     embla_directory_free(&directory);
@@ -282,7 +282,7 @@ static void a_file_longer_than_a_window_reads_as_one_in_memory(void **state)
         embla_map *map = NULL;
         embla_directory directory = {0};
         assert_ok(one_write(formats[i], path, &contents));
-        assert_ok(embla_map_open(AT_FDCWD, path, path, true, &map));
+        assert_ok(embla_map_open(EMBLA_HERE, path, path, true, &map));
         assert_in_range(map->size, 1 << 20, 1 << 23);
         assert_ok(formats[i]->read(map, NULL, &directory));
         assert_int_equal(directory.entries[0].shape[0], rows);
@@ -317,7 +317,7 @@ static void fifty_thousand_rows_of_glove(void **state)
     const char *path = scratch_path(&s, "glove.txt");
     (void)snprintf(command, sizeof command, "xz -dc '%s'/glove-50k/*.xz > '%s'", data, path);
     assert_int_equal(system(command), 0);
-    assert_ok(embla_map_open(AT_FDCWD, path, path, true, &map));
+    assert_ok(embla_map_open(EMBLA_HERE, path, path, true, &map));
     assert_ok(embla_format_of(map, &format));
     assert_string_equal(format->name, "glove");
     assert_ok(format->read(map, NULL, &directory));

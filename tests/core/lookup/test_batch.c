@@ -177,7 +177,7 @@ static size_t io_calls(embla_batch *batch, const int64_t *rows, size_t count, vo
     size_t low = 0, high = 4 * count + 16; /* it fails at low calls (if > 0), not at high */
     while (high - low > 1) {
         size_t n = low + (high - low) / 2;
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_batch_lookup(batch, rows, count, &options, out);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK)
@@ -523,7 +523,7 @@ static void whatever_read_fails_leaves_out_alone(void **state)
     assert_ok(embla_batch_new(o.store, COUNT, &batch));
     assert_ok(embla_batch_verify(batch, 1));
     for (;; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_batch_lookup(batch, rows, COUNT, NULL, out.bytes);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;
@@ -533,7 +533,7 @@ static void whatever_read_fails_leaves_out_alone(void **state)
     /* two planes, and once more to compare; the file looked at, before and after */
     size_t looks = 0;
     for (embla_status status = EMBLA_ERR_IO; status != EMBLA_OK; looks++) {
-        embla_io_fail(looks + 1, false, EIO);
+        embla_io_fail(looks + 1, false, EMBLA_SYSTEM_OTHER);
         status = embla_sources_check(o.store);
         embla_io_fail(0, false, 0);
     }
@@ -560,7 +560,7 @@ static void files_are_looked_at_before_and_after(void **state)
     assert_ok(embla_batch_new(o.store, 1, &batch));
     for (size_t which = 0; which < 2; which++)
         for (embla_status status = EMBLA_ERR_IO; status != EMBLA_OK; calls[which]++) {
-            embla_io_fail(calls[which] + 1, false, EIO);
+            embla_io_fail(calls[which] + 1, false, EMBLA_SYSTEM_OTHER);
             status = which == 0 ? embla_sources_check(o.store)
                                 : embla_batch_lookup(batch, &row, 1, NULL, out);
             embla_io_fail(0, false, 0);

@@ -640,7 +640,7 @@ static void whatever_fails_is_a_status(void **state)
         const embla_store_lookup_options options = {.threads = threads};
         size_t live = embla_io_live(), n = 1;
         for (;; n += n < 4 ? 1 : 97) {
-            embla_io_fail(n, false, EIO);
+            embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             embla_status status = embla_store_lookup(store, rows, 600, &options, out);
             embla_io_fail(0, false, 0);
             if (status == EMBLA_OK) break;
@@ -671,7 +671,7 @@ static void files_are_looked_at_before_and_after(void **state)
     embla_store *store = table_file(&t, &s, EMBLA_PLACEMENT_READ);
     for (size_t which = 0; which < 2; which++)
         for (embla_status status = EMBLA_ERR_IO; status != EMBLA_OK; calls[which]++) {
-            embla_io_fail(calls[which] + 1, false, EIO);
+            embla_io_fail(calls[which] + 1, false, EMBLA_SYSTEM_OTHER);
             status = which == 0 ? embla_sources_check(store)
                                 : embla_store_lookup(store, &row, 1, NULL, out);
             embla_io_fail(0, false, 0);

@@ -139,7 +139,7 @@ static void failures_are_statuses_and_nothing_leaks(void **state)
     embla_fold_free(fold);
     fold = NULL;
     for (size_t n = 1; !fold; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_fold_open(path, &fold);
         embla_io_fail(0, false, 0);
         if (status != EMBLA_OK) {

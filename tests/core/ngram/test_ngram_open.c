@@ -686,7 +686,7 @@ static void every_failure_is_a_status(void **state)
     embla_ngram_free(g);
     g = NULL;
     for (size_t n = 1; !g; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_ngram_open(cp, 5, NULL, &g);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) continue;

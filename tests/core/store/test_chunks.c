@@ -230,7 +230,7 @@ static void every_failure_of_a_writable_mapping_is_a_status(void **state)
                 if (of_memory)
                     embla_mem_fail(n, false);
                 else
-                    embla_io_fail(n, false, EIO);
+                    embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
                 embla_status status = open_way(&t, way, &writable, &store);
                 embla_mem_fail(0, false);
                 embla_io_fail(0, false, 0);

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "files/io.h"
-#include "files/ring.h"
+#include "files/io_ring.h"
 #include "store/gather.h"
 #include "store_tables.h"
 
@@ -204,7 +204,7 @@ static void a_file_without_direct_reads_is_read_through_the_page_cache(void **st
     for (size_t n = 1; n < 40; n++) {
         embla_store *store = NULL;
         const char *why = NULL;
-        embla_io_fail(n, false, EINVAL);
+        embla_io_fail(n, false, EMBLA_SYSTEM_UNSUPPORTED);
         embla_status status = open_with(&t, EMBLA_READER_AUTO, 0, &store);
         embla_io_fail(0, false, 0);
         if (status != EMBLA_OK) continue;
@@ -357,9 +357,9 @@ static void reads_that_fail_are_tried_in_another_way(void **state)
     for (int reader = EMBLA_READER_AUTO; reader <= EMBLA_READER_BUFFERED; reader++) {
         if (open_with(&t, (embla_reader_kind)reader, 0, &store) != EMBLA_OK) continue;
         for (size_t n = 3; n < 20; n++) { /* the first two are checks of the files */
-            embla_io_fail(n, false, EIO);
+            embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             assert_ok(look_up(&t, store, n, 40));
-            embla_io_fail(n, true, EIO);
+            embla_io_fail(n, true, EMBLA_SYSTEM_OTHER);
             assert_status(look_up(&t, store, n, 40), EMBLA_ERR_IO);
             assert_error_has("Input/output error");
             embla_io_fail(0, false, 0);

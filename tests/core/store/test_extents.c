@@ -284,7 +284,7 @@ static void a_file_that_ends_early_is_a_status(void **state)
     (void)state;
     scratch_new(&s);
     scratch_write(scratch_path(&s, "rows"), bytes, sizeof bytes);
-    assert_ok(embla_map_open(AT_FDCWD, s.path, s.path, true, &map));
+    assert_ok(embla_map_open(EMBLA_HERE, s.path, s.path, true, &map));
     assert_ok(embla_store_begin(&plain, NULL, &store));
     assert_ok(
         embla_extents_add(store, (embla_extent_at){.rows = 25, .map = {map}, .stride = {160}}));
@@ -297,7 +297,7 @@ static void a_file_that_ends_early_is_a_status(void **state)
     assert_status(embla_sources_check(store), EMBLA_ERR_IO);
     assert_error_has("was truncated while it was open");
     assert_ok(embla_extents_read(store, 23, &part, out));
-    embla_io_fail(1, false, EIO);
+    embla_io_fail(1, false, EMBLA_SYSTEM_OTHER);
     assert_status(embla_extents_read(store, 23, &part, out), EMBLA_ERR_IO);
     embla_io_fail(0, false, 0);
     assert_error_has("cannot read it");

@@ -468,7 +468,7 @@ static void failures_leave_nothing(void **state)
             if (kind == 0)
                 embla_mem_fail(n, false);
             else
-                embla_io_fail(n, false, EIO);
+                embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             embla_status status = embla_pack_write(source, path, &how, NULL);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

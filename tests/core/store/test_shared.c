@@ -681,7 +681,8 @@ static void unshare_takes_the_name_and_leaves_the_rows(void **state)
 
 static void whatever_fails_leaves_a_whole_copy_or_none(void **state)
 {
-    static const int errors[] = {EIO, ENOSPC, EMFILE};
+    static const embla_system_error errors[] = {EMBLA_SYSTEM_OTHER, EMBLA_SYSTEM_NO_SPACE,
+                                                EMBLA_SYSTEM_REFUSED};
     given g;
     size_t failed = 0;
     (void)state;
@@ -728,13 +729,13 @@ static void whatever_fails_of_one_that_is_found(void **state)
     for (size_t n = 1; n < 40; n++) {
         embla_store *store = NULL;
         embla_store_info info = {0};
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = open_it(&g, &store);
         if (status == EMBLA_OK) status = embla_store_warm(store, NULL);
         if (status == EMBLA_OK) status = embla_store_unshare(store);
         embla_io_fail(0, false, 0);
         failed += status != EMBLA_OK;
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         if (store && embla_store_describe(store, &info) == EMBLA_OK)
             assert_true(n > 1 && info.huge_bytes <= info.bytes);
         embla_io_fail(0, false, 0);
@@ -1177,11 +1178,12 @@ static void two_may_build_at_once(void **state)
 static void a_forked_child_keeps_no_lock(void **state)
 {
     scratch s;
-    int fd = -1, other = -1;
+    embla_handle fd = -1, other = -1;
     bool got = false;
     (void)state;
     scratch_new(&s);
-    assert_ok(embla_io_open(AT_FDCWD, scratch_path(&s, "lock"), O_RDONLY | O_CREAT, 0600, &fd));
+    assert_ok(embla_io_open(EMBLA_HERE, scratch_path(&s, "lock"),
+                            EMBLA_OPEN_READ | EMBLA_OPEN_CREATE, 0600, &fd));
     assert_ok(embla_io_lock_try(fd, "lock", &got));
     assert_true(got);
     pid_t child = fork();
@@ -1190,7 +1192,7 @@ static void a_forked_child_keeps_no_lock(void **state)
         (void)pause();
         _exit(0);
     }
-    assert_ok(embla_io_open(AT_FDCWD, s.path, O_RDONLY, 0, &other));
+    assert_ok(embla_io_open(EMBLA_HERE, s.path, EMBLA_OPEN_READ, 0, &other));
     assert_ok(embla_io_lock_try(other, "lock", &got));
     assert_false(got);
     embla_io_unlock(fd);

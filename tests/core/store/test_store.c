@@ -507,10 +507,10 @@ static void huge_pages_are_counted_by_the_system(void **state)
     assert_ok(embla_store_describe(store, &info));
     print_message("%" PRId64 " of %" PRId64 " bytes on huge pages\n", info.huge_bytes, info.bytes);
     assert_in_range(info.huge_bytes, 0, info.bytes);
-    embla_io_fail(1, true, EACCES);
+    embla_io_fail(1, true, EMBLA_SYSTEM_REFUSED);
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.huge_bytes, -1); /* not known, and no error */
-    embla_io_fail(2, true, EIO);
+    embla_io_fail(2, true, EMBLA_SYSTEM_OTHER);
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.huge_bytes, -1);
     embla_io_fail(0, false, 0);
@@ -739,10 +739,10 @@ static size_t count_calls(const table *t, int way)
 {
     enum { MANY = 4096 };
     size_t left = 0;
-    struct stat found;
-    embla_io_fail(MANY, false, EIO);
+    embla_file_facts found;
+    embla_io_fail(MANY, false, EMBLA_SYSTEM_OTHER);
     assert_ok(whole_life(t, way));
-    while (embla_io_stat(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
+    while (embla_io_facts(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
     embla_io_fail(0, false, 0);
     assert_true(left > 0);
     return MANY - 1 - left;
@@ -750,7 +750,8 @@ static size_t count_calls(const table *t, int way)
 
 static void every_call_of_the_system_may_fail(void **state)
 {
-    static const int errors[] = {EIO, ENOMEM, EACCES, EINTR};
+    static const embla_system_error errors[] = {EMBLA_SYSTEM_OTHER, EMBLA_SYSTEM_NO_MEMORY,
+                                                EMBLA_SYSTEM_REFUSED, EMBLA_SYSTEM_INTERRUPTED};
     size_t live = embla_mem_live(), files = embla_io_live(), failed = 0;
     (void)state;
     for (int which = 0; which < 4; which++) {
@@ -763,7 +764,8 @@ static void every_call_of_the_system_may_fail(void **state)
             for (size_t e = 0, calls = count_calls(&t, way),
                         kinds = which == 2 && !SLOW_BUILD ? COUNT_OF(errors) : 1;
                  e < kinds; e++)
-                for (int forever = 0; forever < (errors[e] == EINTR ? 1 : 2); forever++)
+                for (int forever = 0; forever < (errors[e] == EMBLA_SYSTEM_INTERRUPTED ? 1 : 2);
+                     forever++)
                     for (size_t n = 1; n <= calls; n++) {
                         embla_io_fail(n, forever, errors[e]);
                         embla_status status = whole_life(&t, way);
@@ -772,9 +774,10 @@ static void every_call_of_the_system_may_fail(void **state)
                         assert_int_equal(embla_io_live(), files);
                         if (status != EMBLA_OK) {
                             bool chosen = readers[way] != EMBLA_READER_AUTO; /* no other is tried */
-                            assert_true(
-                                status == (errors[e] == ENOMEM ? EMBLA_ERR_MEMORY : EMBLA_ERR_IO) ||
-                                (chosen && status == EMBLA_ERR_UNSUPPORTED));
+                            assert_true(status == (errors[e] == EMBLA_SYSTEM_NO_MEMORY
+                                                       ? EMBLA_ERR_MEMORY
+                                                       : EMBLA_ERR_IO) ||
+                                        (chosen && status == EMBLA_ERR_UNSUPPORTED));
                             assert_true(strlen(embla_error()) > 10);
                             failed++;
                         }

@@ -870,7 +870,7 @@ static void every_failure_of_memory_or_system_is_a_status(void **state)
 {
     enum { MANY = 4096 };
     size_t live = embla_mem_live(), files = embla_io_live(), left = 0, n;
-    struct stat found;
+    embla_file_facts found;
     (void)state;
     add_engram();
     embla_checkpoint_free(made());
@@ -886,12 +886,12 @@ static void every_failure_of_memory_or_system_is_a_status(void **state)
             assert_status(status, EMBLA_ERR_MEMORY);
         }
     assert_true(n > 5);
-    embla_io_fail(MANY, false, EIO);
+    embla_io_fail(MANY, false, EMBLA_SYSTEM_OTHER);
     assert_ok(whole_life());
-    while (embla_io_stat(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
+    while (embla_io_facts(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
     for (int forever = 0; forever < 2; forever++)
         for (n = 1; n <= MANY - 1 - left; n++) {
-            embla_io_fail(n, forever, EIO);
+            embla_io_fail(n, forever, EMBLA_SYSTEM_OTHER);
             embla_status status = whole_life();
             embla_io_fail(0, false, 0);
             assert_int_equal(embla_mem_live(), live);

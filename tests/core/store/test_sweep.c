@@ -334,9 +334,9 @@ enum { MANY = 4096 };
 /* How many calls are left until the one that is to fail. */
 static size_t calls_left(void)
 {
-    struct stat found;
+    embla_file_facts found;
     size_t left = 1;
-    while (embla_io_stat(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
+    while (embla_io_facts(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
     return left;
 }
 
@@ -350,7 +350,7 @@ static void every_failure_is_a_status(void **state)
     size_t held = embla_io_live(), calls = 0;
     for (size_t n = 0; n <= calls; n++) {
         free(copy_path(&g));
-        embla_io_fail(n > 0 ? n : MANY, false, EIO);
+        embla_io_fail(n > 0 ? n : MANY, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_store_sweep(g.shared.folder, true, NULL);
         if (n == 0) calls = MANY - calls_left();
         embla_io_fail(0, false, 0);

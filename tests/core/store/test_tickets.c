@@ -437,7 +437,7 @@ static void a_ticket_that_fails_leaves_the_output_untouched(void **state)
         for (int with_flag = 0; with_flag < 2; with_flag++) {
             q.flag = with_flag ? &flag : NULL;
             q.value = 5;
-            embla_io_fail(1, true, EIO);
+            embla_io_fail(1, true, EMBLA_SYSTEM_OTHER);
             assert_ok(embla_ticket_submit(o.tickets, &q, &ticket));
             embla_status status = embla_ticket_wait(o.tickets, ticket);
             embla_io_fail(0, false, 0);

@@ -1052,7 +1052,7 @@ static void fail_each(const char *path, const embla_corpus_options *options, boo
         size_t failures = 0;
         for (size_t at = 1;; at++) {
             if (memory) embla_mem_fail(at, forever == 1);
-            if (!memory) embla_io_fail(at, forever == 1, EIO);
+            if (!memory) embla_io_fail(at, forever == 1, EMBLA_SYSTEM_OTHER);
             embla_status status = open_and_ask(path, options);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

@@ -506,7 +506,7 @@ static void failures_leave_nothing_behind(void **state)
             if (memory)
                 embla_mem_fail(at, true);
             else
-                embla_io_fail(at, true, EIO);
+                embla_io_fail(at, true, EMBLA_SYSTEM_OTHER);
             embla_status status = whole_film(table, scratch_path(&s, "film.html"));
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

@@ -1344,7 +1344,7 @@ static void each_call_of_the_system_may_fail(void **state)
     size_t failures = 0, live = embla_mem_live();
     (void)state;
     for (size_t n = 1;; n++) {
-        embla_io_fail(n, false, ENOSPC);
+        embla_io_fail(n, false, EMBLA_SYSTEM_NO_SPACE);
         embla_status status = embla_gpt_save(gpt, place.folder, few_words);
         embla_io_fail(0, false, 0);
         assert_int_equal(embla_mem_live(), live);
@@ -1358,7 +1358,7 @@ static void each_call_of_the_system_may_fail(void **state)
     embla_checkpoint *cp = opened("");
     failures = 0;
     for (size_t n = 1;; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_gpt_open(cp, &out);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;
@@ -1382,7 +1382,7 @@ static void a_folder_that_was_not_finished_is_seen(void **state)
     bool seen = false;
     (void)state;
     for (size_t n = 1; n < 1000; n++) {
-        embla_io_fail(n, true, EIO); /* as if the process ended there */
+        embla_io_fail(n, true, EMBLA_SYSTEM_OTHER); /* as if the process ended there */
         embla_status status = embla_gpt_save(gpt, place.folder, NULL);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;

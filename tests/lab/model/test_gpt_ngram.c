@@ -646,7 +646,7 @@ static void fail_at_each(bool memory)
     const void *rows = embla_table_row(embla_gpt_ngram_table(gpt), 0);
     for (size_t n = 1;; n++) {
         embla_mem_fail(memory ? n : 0, false);
-        embla_io_fail(memory ? 0 : n, false, ENOSPC);
+        embla_io_fail(memory ? 0 : n, false, EMBLA_SYSTEM_NO_SPACE);
         embla_status status = embla_gpt_ngram_share(gpt, path);
         embla_mem_fail(0, false);
         embla_io_fail(0, false, 0);

@@ -405,7 +405,7 @@ static void words_are_put_back_where_the_file_fails(void **state)
                 scratch_write(scratch_path(&p.s, "n.vocab.txt"), ours, sizeof ours - 1);
             else
                 (void)unlink(scratch_path(&p.s, "n.vocab.txt"));
-            embla_io_fail(n, false, EIO);
+            embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             embla_status status =
                 embla_convert(from, scratch_path(&p.out, "n.npy"), &overwrite, &account);
             embla_io_fail(0, false, 0);

@@ -118,10 +118,10 @@ static size_t count_allocations(embla_status (*work)(void))
 static size_t count_calls(embla_status (*work)(void))
 {
     size_t left = 0;
-    struct stat found;
-    embla_io_fail(MANY, false, EIO);
+    embla_file_facts found;
+    embla_io_fail(MANY, false, EMBLA_SYSTEM_OTHER);
     assert_ok(work());
-    while (embla_io_stat(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
+    while (embla_io_facts(STDERR_FILENO, "counting", &found) == EMBLA_OK) left++;
     embla_io_fail(0, false, 0);
     return MANY - 1 - left;
 }
@@ -199,13 +199,15 @@ static void fail_allocations(embla_status (*work)(void), const char *name)
 /* Some calls may fail without harm: a name tried first, a file that need not be there. */
 static void fail_calls(embla_status (*work)(void), const char *name)
 {
-    static const int errors[] = {EIO, ENOSPC, EMFILE, EINTR};
+    static const embla_system_error errors[] = {EMBLA_SYSTEM_OTHER, EMBLA_SYSTEM_NO_SPACE,
+                                                EMBLA_SYSTEM_REFUSED, EMBLA_SYSTEM_INTERRUPTED};
     before b = look_around(work);
     size_t all = count_calls(work), failed = 0, tried = 0;
     if (work == convert_it) scratch_write(out, "precious", 8);
     for (size_t e = 0; e < COUNT_OF(errors); e++) {
         /* A call that is interrupted is taken up again: for ever would be for ever. */
-        for (int forever = 0; forever < (errors[e] == EINTR ? 1 : 2); forever++) {
+        for (int forever = 0; forever < (errors[e] == EMBLA_SYSTEM_INTERRUPTED ? 1 : 2);
+             forever++) {
             for (size_t n = 1; n <= all; n++) {
                 embla_io_fail(n, forever, errors[e]);
                 embla_status status = work();

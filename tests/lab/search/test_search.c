@@ -525,7 +525,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
         assert_true(n < 5000);
     }
     for (size_t n = 1; n < 150; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         status = use_all(&p);
         embla_io_fail(0, false, 0);
         if (status != EMBLA_OK) assert_status(status, EMBLA_ERR_IO);

@@ -696,7 +696,7 @@ static void check_failures(world *w, bool pairs, bool system_calls)
         embla_eval_options options = {.threads = 1};
         size_t live = embla_mem_live(), files = embla_io_live();
         if (system_calls)
-            embla_io_fail(at, false, EIO);
+            embla_io_fail(at, false, EMBLA_SYSTEM_OTHER);
         else
             embla_mem_fail(at, false);
         embla_status status =

@@ -544,7 +544,7 @@ static void a_file_that_was_cut_is_noticed(void **state)
     embla_checkpoint_free(checkpoint);
     for (size_t at = 1; at <= 2; at++) { /* asked before the first row, and after the last */
         s[0] = 5;
-        embla_io_fail(at, false, EIO);
+        embla_io_fail(at, false, EMBLA_SYSTEM_OTHER);
         embla_status status = embla_spectrum(table, NULL, s, &summary);
         embla_io_fail(0, false, 0);
         assert_status(status, EMBLA_ERR_IO);

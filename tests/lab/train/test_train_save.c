@@ -730,7 +730,8 @@ static void fail_each(bool memory, bool forever)
             blob before = blob_of(&t);
             size_t live = embla_mem_live(), open = embla_io_live();
             if (memory) embla_mem_fail(at, forever);
-            if (!memory) embla_io_fail(at, forever, which == 2 ? ENOSPC : EIO);
+            if (!memory)
+                embla_io_fail(at, forever, which == 2 ? EMBLA_SYSTEM_NO_SPACE : EMBLA_SYSTEM_OTHER);
             embla_status status = call(which, &t, &s);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);
@@ -815,7 +816,7 @@ static void a_first_checkpoint_that_fails_promises_no_other(void **state)
     (void)state;
     scratch_new(&s);
     for (size_t at = 1; at < 30; at++) {
-        embla_io_fail(at, false, ENOSPC);
+        embla_io_fail(at, false, EMBLA_SYSTEM_NO_SPACE);
         embla_status status = embla_train_checkpoint(t.train, s.folder, 1, NULL);
         embla_io_fail(0, false, 0);
         if (status == EMBLA_OK) break;

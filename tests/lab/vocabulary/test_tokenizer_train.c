@@ -378,7 +378,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
             assert_true(n < 2000);
         }
         for (size_t n = 1; n < 40; n++) {
-            embla_io_fail(n, false, EIO);
+            embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             status = embla_tokenizer_train(w.text, w.out, &options, NULL);
             embla_io_fail(0, false, 0);
             assert_true(status == EMBLA_OK || status == EMBLA_ERR_IO);

@@ -648,7 +648,7 @@ static void every_failure_is_reported(void **state)
             if (memory)
                 embla_mem_fail(at, false);
             else
-                embla_io_fail(at, false, EIO);
+                embla_io_fail(at, false, EMBLA_SYSTEM_OTHER);
             embla_status status = everything(&p, &s, &o);
             embla_mem_fail(0, false);
             embla_io_fail(0, false, 0);

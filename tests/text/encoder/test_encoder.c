@@ -465,7 +465,7 @@ static void every_allocation_and_every_call_of_the_system_may_fail(void **state)
         assert_true(n < 1000);
     }
     for (size_t n = 1; n < 60; n++) {
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         status = use(f.s.folder);
         embla_io_fail(0, false, 0);
         if (status != EMBLA_OK) assert_status(status, EMBLA_ERR_IO);

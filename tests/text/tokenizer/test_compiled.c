@@ -408,7 +408,7 @@ static void every_allocation_and_call_of_the_system_may_fail(void **state)
             assert_true(n < 2000);
         }
         for (size_t n = 1; n < 60; n++) {
-            embla_io_fail(n, false, EIO);
+            embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
             status = use(&c);
             embla_io_fail(0, false, 0);
             assert_int_equal(embla_mem_live(), live);

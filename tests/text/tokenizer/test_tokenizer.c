@@ -490,7 +490,7 @@ static void every_call_of_the_system_may_fail(void **state)
     embla_status status = EMBLA_ERR_IO;
     for (size_t n = 1; status != EMBLA_OK; n++) {
         size_t live = embla_mem_live();
-        embla_io_fail(n, false, EIO);
+        embla_io_fail(n, false, EMBLA_SYSTEM_OTHER);
         status = use(s.path, NULL);
         embla_io_fail(0, false, 0);
         assert_int_equal(embla_mem_live(), live);

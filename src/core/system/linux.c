@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linux: files, maps and what belongs to the process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "system/posix.h"
+
+/* Numbers of the kernel that the headers of older C libraries lack; an older kernel rejects them.
+ */
+enum {
+    COLLAPSE = 25,       /* madvise, since Linux 6.1 */
+    POPULATE_READ = 22,  /* since Linux 5.14 */
+    POPULATE_WRITE = 23, /* since Linux 5.14 */
+    NO_REPLACE = 1       /* renameat2, since Linux 3.15 */
+};
+enum { HUGE = 2 << 20 };
+
+int embla_posix_search_flag(void)
+{
+    return O_PATH;
+}
+
+struct timespec embla_posix_changed(const struct stat *found)
+{
+    return found->st_mtim;
+}
+
+/* ---- files ---- */
+
+/* Opens /proc/self/fd/N, not the name: the name may belong to another file by now. */
+embla_outcome embla_system_direct(embla_handle file, embla_handle *out)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", (int)file);
+    int fd = open(name, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return embla_posix_failed();
+    *out = fd;
+    return embla_posix_ended(0);
+}
+
+embla_outcome embla_system_again(embla_handle file, embla_handle *out)
+{
+    int fd = fcntl((int)file, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return embla_posix_failed();
+    *out = fd;
+    return embla_posix_ended(0);
+}
+
+void embla_system_forget(embla_handle file, uint64_t offset, uint64_t bytes)
+{
+    (void)posix_fadvise((int)file, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+}
+
+embla_outcome embla_system_allocate(embla_handle file, uint64_t offset, uint64_t bytes)
+{
+    errno = posix_fallocate((int)file, (off_t)offset, (off_t)bytes);
+    embla_outcome done = embla_posix_ended(errno == 0 ? 0 : -1);
+    if (done.number == EINVAL) done.error = EMBLA_SYSTEM_UNSUPPORTED; /* as file systems say it */
+    return done;
+}
+
+embla_outcome embla_system_set_mode(embla_handle file, unsigned mode)
+{
+    return embla_posix_ended(fchmod((int)file, (mode_t)mode));
+}
+
+embla_outcome embla_system_sync(embla_handle file)
+{
+    return embla_posix_ended(fsync((int)file));
+}
+
+embla_outcome embla_system_space(embla_handle file, uint64_t *out)
+{
+    struct statvfs found;
+    if (fstatvfs((int)file, &found) != 0) return embla_posix_failed();
+    uint64_t unit = found.f_frsize > 0 ? found.f_frsize : found.f_bsize;
+    *out = found.f_bavail > UINT64_MAX / unit ? UINT64_MAX : found.f_bavail * unit;
+    return embla_posix_ended(0);
+}
+
+size_t embla_system_path(embla_handle file, char *out, size_t size)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", (int)file);
+    ssize_t length = readlink(name, out, size);
+    if (length < 0 || (size_t)length >= size) return 0;
+    out[length] = '\0';
+    return (size_t)length;
+}
+
+embla_outcome embla_system_rename(embla_folder folder, const char *from, const char *to,
+                                  bool replace)
+{
+    int at = embla_posix_folder(folder);
+    if (replace) return embla_posix_ended(renameat(at, from, at, to));
+    embla_outcome done =
+        embla_posix_ended((int)syscall(SYS_renameat2, at, from, at, to, NO_REPLACE));
+    if (done.number == EINVAL) done.error = EMBLA_SYSTEM_UNSUPPORTED; /* as file systems say it */
+    return done;
+}
+
+/* ---- locks ---- */
+
+embla_outcome embla_system_lock(embla_handle file, embla_lock_kind kind)
+{
+    int how = kind == EMBLA_LOCK_SHARED ? LOCK_SH : LOCK_EX;
+    embla_outcome done = embla_posix_ended(flock((int)file, how | LOCK_NB));
+    if (done.number == ENOLCK || done.number == EINVAL) done.error = EMBLA_SYSTEM_UNSUPPORTED;
+    return done;
+}
+
+void embla_system_unlock(embla_handle file)
+{
+    (void)flock((int)file, LOCK_UN);
+}
+
+/* A line of /proc/locks: "1: FLOCK ADVISORY WRITE 4711 00:19:23 0 EOF", with the device in
+ * hexadecimal digits. */
+bool embla_system_lock_holder(embla_handle file, long *process, unsigned *user)
+{
+    struct stat locked, holder;
+    char line[256], name[64];
+    bool found = false;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (locks && fstat((int)file, &locked) == 0)
+        while (!found && fgets(line, sizeof line, locks)) {
+            unsigned its_major, its_minor;
+            unsigned long inode;
+            found = sscanf(line, "%*u: FLOCK ADVISORY WRITE %ld %x:%x:%lu", process, &its_major,
+                           &its_minor, &inode) == 4 &&
+                    *process > 0 && inode == locked.st_ino && its_major == major(locked.st_dev) &&
+                    its_minor == minor(locked.st_dev);
+        }
+    if (locks) (void)fclose(locks);
+    (void)snprintf(name, sizeof name, "/proc/%ld", found ? *process : 0);
+    if (!found || stat(name, &holder) != 0) return false;
+    *user = holder.st_uid;
+    return true;
+}
+
+/* ---- maps ---- */
+
+/* Finds an address aligned to a huge page with `bytes` free bytes after it. The address is only a
+ * hint: another thread may map something there first. */
+static void *find_aligned(size_t bytes)
+{
+    if (bytes < HUGE || bytes > SIZE_MAX - HUGE) return NULL;
+    void *found = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) return NULL;
+    (void)munmap(found, bytes + HUGE);
+    return (void *)(((uintptr_t)found + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+}
+
+embla_outcome embla_system_map(embla_handle file, size_t bytes, embla_map_kind kind, void **out)
+{
+    int protection = kind == EMBLA_MAP_READ ? PROT_READ : PROT_READ | PROT_WRITE;
+    /* without MAP_NORESERVE the system would set memory aside for a copy of the whole file */
+    int flags = kind == EMBLA_MAP_PRIVATE ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    void *memory = mmap(find_aligned(bytes), bytes, protection, flags, (int)file, 0);
+    if (memory == MAP_FAILED) return embla_posix_failed();
+    *out = memory;
+    return embla_posix_ended(0);
+}
+
+void embla_system_unmap(void *memory, size_t bytes)
+{
+    (void)munmap(memory, bytes);
+}
+
+embla_outcome embla_system_random_order(void *memory, size_t bytes)
+{
+    return embla_posix_ended(madvise(memory, bytes, MADV_RANDOM));
+}
+
+embla_outcome embla_system_resident(void *memory, size_t bytes, unsigned char *flags)
+{
+    return embla_posix_ended(mincore(memory, bytes, flags));
+}
+
+/* MADV_HUGEPAGE alone is not enough: most systems do not use huge pages for files in memory.
+ * MADV_COLLAPSE works, but needs at least one existing page in each huge page. MADV_POPULATE_WRITE
+ * creates that page; if the file system is full it returns an error and raises no signal. Before
+ * anything is written, a collapse copies one page and fills the others with zeros. */
+bool embla_system_huge_shared(void *memory, size_t bytes)
+{
+    int failures = 0; /* in a row */
+    size_t page = embla_system_page();
+    (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    for (size_t at = 0; at + HUGE <= bytes && failures < 4; at += HUGE) {
+        char *start = (char *)memory + at;
+        if (madvise(start, page, POPULATE_WRITE) != 0) return false;
+        failures = madvise(start, HUGE, COLLAPSE) == 0 ? 0 : failures + 1;
+    }
+    return failures < 4;
+}
+
+void embla_system_touch_huge(const void *memory, size_t bytes)
+{
+    size_t page = embla_system_page();
+    for (size_t at = 0; at < bytes; at += HUGE)
+        (void)madvise((char *)(uintptr_t)memory + at, page, POPULATE_READ);
+}
+
+/* ---- an event for loops ---- */
+
+embla_outcome embla_system_event(embla_handle *out)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) return embla_posix_failed();
+    *out = fd;
+    return embla_posix_ended(0);
+}
+
+embla_outcome embla_system_signal(embla_handle event)
+{
+    const uint64_t one = 1;
+    return embla_posix_ended(write((int)event, &one, sizeof one) < 0 ? -1 : 0);
+}
+
+/* ---- the process ---- */
+
+long embla_system_process(void)
+{
+    return (long)getpid();
+}
+
+unsigned embla_system_user(void)
+{
+    return (unsigned)geteuid();
+}
+
+bool embla_system_random(void *out, size_t bytes)
+{
+    return getrandom(out, bytes, GRND_NONBLOCK) == (ssize_t)bytes;
+}
+
+void embla_system_sleep(int64_t nanoseconds)
+{
+    const struct timespec time = {.tv_sec = nanoseconds / 1000000000,
+                                  .tv_nsec = (long)(nanoseconds % 1000000000)};
+    (void)nanosleep(&time, NULL);
+}
+
+size_t embla_system_page(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+const char *embla_system_memory_folder(void)
+{
+    return "/dev/shm";
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the room that are for systems like Unix share with the file of each of them. */
+#ifndef EMBLA_SYSTEM_POSIX_H
+#define EMBLA_SYSTEM_POSIX_H
+
+#include <sys/stat.h>
+
+#include "system/system.h"
+
+/* The outcome of a call that has set errno. */
+embla_outcome embla_posix_failed(void);
+/* The outcome of a call that returns 0, or -1 with errno set. */
+embla_outcome embla_posix_ended(int result);
+int embla_posix_folder(embla_folder folder);
+/* EMBLA_SYSTEM_OTHER if the system reports a size below 0. */
+embla_outcome embla_posix_facts(const struct stat *found, embla_file_facts *out);
+
+/* In the file of each system. */
+
+/* The flag that opens a folder only for its files. */
+int embla_posix_search_flag(void);
+struct timespec embla_posix_changed(const struct stat *found);
+
+#endif
