@@ -342,7 +342,7 @@ void embla_io_remove_folder(embla_folder folder, const char *name)
 bool embla_io_sweep(embla_folder folder, const char *name)
 {
     embla_file_facts found, named;
-    embla_handle file;
+    embla_handle file = EMBLA_NO_FILE;
     if (!embla_worked(
             embla_system_open(folder, name, EMBLA_OPEN_READ | EMBLA_OPEN_NO_LINK, 0, &file)))
         return false;

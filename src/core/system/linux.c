@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linux: files, maps and what belongs to the process. */
+#include "system/posix.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +15,6 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "system/posix.h"
 
 /* Numbers of the kernel that the headers of older C libraries lack; an older kernel rejects them.
  */

@@ -13,15 +13,16 @@
  *   acquire them. Head: we release it after the result was copied; the kernel then reuses the
  * place. Our own two counters are read plainly: only threads that hold the owner's lock write them.
  */
+#include "system/ring.h"
+
+#include "system/posix.h"
+
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "system/posix.h"
-#include "system/ring.h"
 
 /* The kernel shares these counters; C11 atomics of its plain integers have the same layout. */
 static uint32_t load(const uint32_t *counter)

@@ -3,9 +3,9 @@
 #ifndef EMBLA_SYSTEM_POSIX_H
 #define EMBLA_SYSTEM_POSIX_H
 
-#include <sys/stat.h>
-
 #include "system/system.h"
+
+#include <sys/stat.h>
 
 /* The outcome of a call that has set errno. */
 embla_outcome embla_posix_failed(void);

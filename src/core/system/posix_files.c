@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files and folders of systems like Unix. Where they differ, the function is in the file of the
  * system. */
+#include "system/posix.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +10,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "system/posix.h"
 
 /* ---- errors ---- */
 
