@@ -72,6 +72,7 @@ static bool find_similar(const char *path, char similar[NAME_MAX + 1])
     for (struct dirent *entry; list && (entry = readdir(list));) {
         const size_t distance = cli_word_distance(name, entry->d_name);
         if (entry->d_name[0] == '.' || distance > best) continue;
+        if (strcmp(name, entry->d_name) == 0) continue; /* a link to nothing */
         if (found && distance == best && strcmp(similar, entry->d_name) < 0) continue;
         found = true;
         best = distance;
@@ -88,6 +89,10 @@ int cli_advise_files(const cli_args *args, size_t files)
     for (size_t i = 0; i < files && i < args->operand_count; i++) {
         const char *name = args->operands[i], *slash = strrchr(name, '/');
         if (is_there(name)) continue;
+        if (strstr(name, "://"))
+            return cli_failed("%s: Embla downloads nothing; download the file first, for example "
+                              "with 'curl -LO'",
+                              name);
         if (!strpbrk(name, "./") && is_swapped(args, files)) return report_order(args, name);
         if (find_similar(name, similar))
             return cli_failed("%s: no such file or folder; did you mean '%.*s%s'?", name,

@@ -84,8 +84,8 @@ void cli_view_text(const cli_training *t)
     if (share == 0) share = 0.1; /* the default; documents have no validation by default */
     (void)snprintf(kept, sizeof kept, "%.3g %% of it", 100 * share);
     if (t->corpus_options.documents)
-        (void)snprintf(documents, sizeof documents, " in %s documents",
-                       cli_commas(embla_corpus_documents(c), vocab));
+        (void)snprintf(documents, sizeof documents, " in %s",
+                       cli_plural(embla_corpus_documents(c), "document", vocab));
     else
         documents[0] = '\0';
     cli_out_fact("text", "%s: %s%s, vocabulary of %s; %s set aside for validation",

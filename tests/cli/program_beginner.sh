@@ -18,6 +18,10 @@ try lookup stroy the cat
 try info ../demo/stori
 try train namse.txt --preset microgpt -o x
 try lookup nothing cat
+ln -s nowhere link.vec
+try info link.vec
+try info Words.vec
+try train https://example.com/text.txt -o x
 try cost gtp2
 echo "-- quotes"
 try generate story the king
