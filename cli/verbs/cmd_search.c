@@ -12,6 +12,7 @@
 
 #include "embla_search.h"
 
+#include "core/advice.h"
 #include "core/complain.h"
 #include "core/inputs.h"
 #include "core/out.h"
@@ -246,6 +247,8 @@ static int answer_all(job *j)
         cli_json_whole(&j->json, "dim", (int64_t)info.dim);
         cli_json_text(&j->json, "dtype", embla_dtype_name(info.dtype));
         cli_json_open(&j->json, "questions", '[');
+    } else {
+        cli_advise_quotes(j->args, 2);
     }
     int code = cli_texts_read(&texts, j->args);
     cli_texts_free(&texts);

@@ -28,6 +28,7 @@ try generate story the king
 embla predict story the king --top 1 2>&1 >/dev/null
 embla predict story "the king" cat --top 1 2>&1 >/dev/null # one of them has quotes
 embla predict story the king --top 1 -q 2>&1 >/dev/null
+embla search words.vec village.txt a small dog 2>&1 >/dev/null | grep -v '^embla: note: village.txt'
 try analogy words.vec king-man+woman
 echo "-- another option"
 try new r.vec 100 8
