@@ -2,12 +2,12 @@
 /* Communicators: of one process, and of the job that a launcher started. */
 #include "cluster/comm.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/load.h"
 #include "base/mem.h"
 #include "base/options.h"
 
@@ -131,11 +131,11 @@ enum { PATH = 4096 };
 /* The folder of the library or program that this code is in, with a slash at the end. */
 static void own_folder(char out[PATH])
 {
-    Dl_info info;
+    char path[PATH];
     out[0] = '\0';
-    if (!dladdr((const void *)embla_version(), &info) || !info.dli_fname) return;
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash) (void)snprintf(out, PATH, "%.*s", (int)(slash - info.dli_fname + 1), info.dli_fname);
+    if (!embla_load_home((const void *)embla_version(), path, sizeof path)) return;
+    const char *slash = strrchr(path, '/');
+    if (slash) (void)snprintf(out, PATH, "%.*s", (int)(slash - path + 1), path);
 }
 
 /* Loads a library by path, or by name: beside us, where it is installed, where it is built, in the
@@ -148,12 +148,9 @@ static void *load(const char *path, const char *name, char reason[PATH])
     own_folder(folder);
     for (size_t i = 0; !path && folder[0] && i < sizeof places / sizeof *places; i++) {
         (void)snprintf(candidate, sizeof candidate, "%s%s%s", folder, places[i], name);
-        if ((library = dlopen(candidate, RTLD_NOW | RTLD_GLOBAL))) return library;
+        if ((library = embla_load(candidate, EMBLA_LOAD_GLOBAL, reason, PATH))) return library;
     }
-    library = dlopen(path ? path : name, RTLD_NOW | RTLD_GLOBAL);
-    const char *why = library ? "" : dlerror();
-    (void)snprintf(reason, PATH, "%s", why ? why : name);
-    return library;
+    return embla_load(path ? path : name, EMBLA_LOAD_GLOBAL, reason, PATH);
 }
 
 /* The library that is loaded: how its communicator is closed. */
@@ -212,8 +209,8 @@ embla_status embla_comm_open(const embla_comm_options *options, const embla_comm
         return embla_fail(EMBLA_ERR_NOT_FOUND,
                           "this process was started by MPI, but its library cannot be loaded: %s",
                           reason);
-    embla_mpi_open_fn *open = (embla_mpi_open_fn *)dlsym(library, "embla_mpi_open");
-    embla_mpi_close_fn *close = (embla_mpi_close_fn *)dlsym(library, "embla_mpi_close");
+    embla_mpi_open_fn *open = (embla_mpi_open_fn *)embla_load_symbol(library, "embla_mpi_open");
+    embla_mpi_close_fn *close = (embla_mpi_close_fn *)embla_load_symbol(library, "embla_mpi_close");
     if (!open || !close)
         return embla_fail(EMBLA_ERR_FORMAT, "%s is not a library of Embla for MPI",
                           options->library ? options->library : name);

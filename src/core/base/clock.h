@@ -4,14 +4,10 @@
 #define EMBLA_BASE_CLOCK_H
 
 #include <stdint.h>
-#include <time.h>
 
-static inline int64_t embla_clock_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#include "base/status.h"
+
+EMBLA_PRIVATE int64_t embla_clock_ns(void);
 
 static inline double embla_clock_seconds(void)
 {

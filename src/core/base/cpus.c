@@ -1,128 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container often has all CPUs of its machine, and a quota of time on them: with more threads
- * than the quota pays for, the kernel stops all of them for the rest of each period. Linux says so
- * in version 2   GROUPS/PATH/cpu.max                      "150000 100000", or "max 100000" version
- * 1   GROUPS/cpu/PATH/cpu.cfs_quota_us and     "150000", or "-1" GROUPS/cpu/PATH/cpu.cfs_period_us
- * "100000" where PATH is in a line "0::PATH" (version 2) or "4:cpu,cpuacct:PATH" (version 1) of
- * /proc/self/cgroup. The quotas of all groups above hold too. Inside a container the path may be
- * one of the machine, which is not visible; then its ends are missing and the groups above are
- * found.
- */
+/* CPUs are counted once: to read the quotas of a container takes longer than a lookup. */
 #include "base/cpus.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-enum { TEXT = 4096 };
-
-/* The beginning of a file, as a string. False if it cannot be read. */
-static bool read_text(const char *path, char text[TEXT])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t got = read(fd, text, TEXT - 1);
-    (void)close(fd);
-    if (got < 0) return false;
-    text[got] = '\0';
-    return true;
-}
-
-static int quota_of(long long time, long long period)
-{
-    if (time <= 0 || period <= 0) return 0;
-    long long cpus = (time - 1) / period + 1;
-    return cpus < INT_MAX ? (int)cpus : INT_MAX;
-}
-
-/* The quota of one group; 0 if it has none. */
-static int group_quota(const char *groups, bool first_version, const char *path)
-{
-    char name[2 * TEXT], text[TEXT], *end;
-    long long time;
-    (void)snprintf(name, sizeof name, "%s%s%s/%s", groups, first_version ? "/cpu" : "", path,
-                   first_version ? "cpu.cfs_quota_us" : "cpu.max");
-    if (!read_text(name, text)) return 0;
-    time = strtoll(text, &end, 10); /* "max" is 0 */
-    if (!first_version) return quota_of(time, strtoll(end, NULL, 10));
-    (void)snprintf(name, sizeof name, "%s/cpu%s/cpu.cfs_period_us", groups, path);
-    return read_text(name, text) ? quota_of(time, strtoll(text, NULL, 10)) : 0;
-}
-
-static int smaller(int a, int b)
-{
-    return a == 0 || (b > 0 && b < a) ? b : a;
-}
-
-/* The smallest quota of a group and of all groups above it. Shortens the path. */
-static int path_quota(const char *groups, bool first_version, char *path)
-{
-    int quota = 0;
-    for (;;) {
-        quota = smaller(quota, group_quota(groups, first_version, strcmp(path, "/") ? path : ""));
-        char *last = strrchr(path, '/');
-        if (!last || strcmp(path, "/") == 0) return quota;
-        *last = '\0';
-    }
-}
-
-/* Whether "cpu" is one of the names between two commas. */
-static bool names_cpu(const char *names)
-{
-    for (const char *at = names; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, "cpu", 3) == 0 && (at[3] == '\0' || at[3] == ',')) return true;
-    }
-    return false;
-}
-
-int embla_cpus_quota(const char *proc, const char *groups)
-{
-    char text[TEXT], *rest = NULL;
-    int quota = 0;
-    if (!read_text(proc, text)) return 0;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-        if (!path) continue;
-        *path++ = '\0';
-        names++;
-        if (*names == '\0' || names_cpu(names))
-            quota = smaller(quota, path_quota(groups, *names != '\0', path));
-    }
-    return quota;
-}
-
-/* A machine with more CPUs than a cpu_set_t has refuses the call: then all of them count. */
-static int allowed_cpus(void)
-{
-#if defined(__linux__)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    long all = sysconf(_SC_NPROCESSORS_ONLN);
-    return all > 0 && all < INT_MAX ? (int)all : 1;
-}
+#include "base/lock.h"
+#include "system/system_threads.h"
 
 static int cpus;
-static pthread_once_t counted = PTHREAD_ONCE_INIT;
+static embla_once counted;
 
 static void count(void)
 {
-    cpus = smaller(allowed_cpus(), embla_cpus_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
-    if (cpus < 1) cpus = 1;
+    cpus = embla_system_cpus();
 }
 
 int embla_cpus(void)
 {
-    (void)pthread_once(&counted, count);
+    embla_once_run(&counted, count);
     return cpus;
 }

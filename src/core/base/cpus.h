@@ -7,8 +7,4 @@
  * group, rounded up. At least 1. Counted once: the quota is read from files. */
 int embla_cpus(void);
 
-/* The CPUs of the quota, rounded up; 0 if there is none. `proc` names the process's control groups
- * ("/proc/self/cgroup"); `groups` is the folder that holds them ("/sys/fs/cgroup"). */
-int embla_cpus_quota(const char *proc, const char *groups);
-
 #endif

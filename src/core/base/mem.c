@@ -7,22 +7,21 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "base/status.h"
+#include "base/injected.h"
+#include "system/system_memory.h"
 
-enum { HUGE = 2 << 20, LINE = 64 };
+/* Blocks of at least LARGE bytes are mapped, in multiples of it: it is a multiple of every page,
+ * and most systems have huge pages of this size. */
+enum { LARGE = 2 << 20, LINE = 64 };
 
 static atomic_size_t live;
-static atomic_size_t countdown; /* 0 means off; n means that the n-th allocation from now fails */
-static atomic_bool keep_failing;
+static atomic_size_t false_page; /* 0 means none */
 
 void embla_mem_fail(size_t n, bool forever)
 {
-    atomic_store(&keep_failing, forever);
-    atomic_store(&countdown, n);
+    embla_inject(EMBLA_INJECT_MEMORY, n, forever, EMBLA_SYSTEM_NO_MEMORY);
 }
 
 size_t embla_mem_live(void)
@@ -30,35 +29,22 @@ size_t embla_mem_live(void)
     return atomic_load(&live);
 }
 
-static bool told_to_fail(void)
+size_t embla_mem_page(void)
 {
-    size_t n = atomic_load(&countdown);
-    do { /* threads share the countdown: each call counts once */
-        if (n == 0) return false;
-        if (n == 1 && atomic_load(&keep_failing)) return true;
-    } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
-    return n == 1;
+    size_t page = atomic_load_explicit(&false_page, memory_order_relaxed);
+    return page > 0 ? page : embla_system_page();
 }
 
-/* Maps memory aligned to a huge page: maps one huge page more and unmaps both ends. */
-static void *map(size_t bytes)
+void embla_mem_false_page(size_t bytes)
 {
-    size_t asked = bytes + HUGE;
-    char *base = mmap(NULL, asked, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) return NULL;
-    size_t front = (HUGE - (uintptr_t)base % HUGE) % HUGE;
-    if (front > 0) (void)munmap(base, front);
-    if (front < HUGE) (void)munmap(base + front + bytes, HUGE - front);
-    (void)madvise(base + front, bytes, MADV_HUGEPAGE); /* works without huge pages too */
-    return base + front;
+    atomic_store(&false_page, bytes);
 }
 
-/* Rounds up to whole cache lines for small blocks, to whole huge pages for large ones. */
+/* Rounds up to whole cache lines for small blocks, to multiples of LARGE for large ones. */
 static bool round_up(size_t bytes, size_t *out)
 {
-    size_t unit = bytes >= HUGE ? HUGE : LINE;
-    if (bytes > (size_t)PTRDIFF_MAX - 2 * (size_t)HUGE) return false;
+    size_t unit = bytes >= LARGE ? LARGE : LINE;
+    if (bytes > (size_t)PTRDIFF_MAX - 2 * (size_t)LARGE) return false;
     *out = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
     return true;
 }
@@ -67,9 +53,11 @@ embla_status embla_mem_new(size_t bytes, const char *what, void **out)
 {
     size_t rounded;
     void *memory = NULL;
-    if (!told_to_fail() && round_up(bytes, &rounded)) {
-        memory = rounded >= HUGE ? map(rounded) : aligned_alloc(LINE, rounded);
-        if (memory && rounded < HUGE) memset(memory, 0, rounded);
+    embla_outcome told;
+    if (!embla_injected(EMBLA_INJECT_MEMORY, &told) && round_up(bytes, &rounded)) {
+        memory =
+            rounded >= LARGE ? embla_system_take(rounded) : embla_system_take_block(LINE, rounded);
+        if (memory && rounded < LARGE) memset(memory, 0, rounded);
     }
     if (!memory) return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu bytes (%s)", bytes, what);
     atomic_fetch_add(&live, 1);
@@ -81,17 +69,30 @@ void embla_mem_free(void *memory, size_t bytes)
 {
     size_t rounded;
     if (!memory || !round_up(bytes, &rounded)) return;
-    if (rounded >= HUGE)
-        (void)munmap(memory, rounded);
+    if (rounded >= LARGE)
+        embla_system_give(memory, rounded);
     else
-        free(memory);
+        embla_system_give_block(memory);
     atomic_fetch_sub(&live, 1);
 }
 
 void embla_mem_small_pages(void *memory, size_t bytes)
 {
     size_t rounded;
-    if (round_up(bytes, &rounded) && rounded >= HUGE)
-        (void)madvise(memory, rounded,
-                      MADV_NOHUGEPAGE); /* a failure means that the system has no huge pages */
+    if (round_up(bytes, &rounded) && rounded >= LARGE) embla_system_small_pages(memory, rounded);
+}
+
+bool embla_mem_fits(size_t bytes)
+{
+    static atomic_int limited = -1;
+    int known = atomic_load_explicit(&limited, memory_order_relaxed);
+    if (known < 0) {
+        known = embla_system_is_limited();
+        atomic_store_explicit(&limited, known, memory_order_relaxed);
+    }
+    if (known == 0) return true;
+    size_t page = embla_system_page(), whole = (bytes + page - 1) / page * page;
+    void *space = embla_system_take(whole);
+    if (space) embla_system_give(space, whole);
+    return space != NULL;
 }

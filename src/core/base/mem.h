@@ -19,6 +19,15 @@ EMBLA_PRIVATE void embla_mem_free(void *memory, size_t bytes);
 /* Disables huge pages for a block that has not been accessed yet. For comparisons. */
 void embla_mem_small_pages(void *memory, size_t bytes);
 
+/* The size of a page of the system. */
+size_t embla_mem_page(void);
+/* Whether so many bytes more can be mapped now. Only asked of the system if the process has a
+ * limit; otherwise true. */
+EMBLA_PRIVATE bool embla_mem_fits(size_t bytes);
+
+/* For tests: embla_mem_page returns this from now on, as on a system with larger pages; 0 ends
+ * this. */
+void embla_mem_false_page(size_t bytes);
 /* For tests: the n-th allocation from now fails (1 is the next); if forever, also all later ones. 0
  * ends this. */
 void embla_mem_fail(size_t n, bool forever);

@@ -3,13 +3,13 @@
  * a system call, which costs as much as looking up a row that is in memory. */
 #include "base/origin.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "system/system.h"
+#include "base/lock.h"
+#include "system/system_threads.h"
 
 static atomic_uint forks;
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static embla_once watched;
 
 static void in_child(void)
 {
@@ -18,12 +18,12 @@ static void in_child(void)
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, in_child);
+    embla_system_watch_forks(in_child);
 }
 
 embla_origin embla_origin_here(void)
 {
-    (void)pthread_once(&watched, watch_forks);
+    embla_once_run(&watched, watch_forks);
     return (embla_origin){.process = embla_system_process(),
                           .forks = atomic_load_explicit(&forks, memory_order_relaxed)};
 }

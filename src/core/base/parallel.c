@@ -9,13 +9,13 @@
  */
 #include "base/parallel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cpus.h"
 #include "base/lines.h"
+#include "base/lock.h"
 #include "base/rounding.h"
 #include "base/thread_pool.h"
 
@@ -43,7 +43,7 @@ typedef struct {
     atomic_size_t twice;                                   /* one that it called twice; SIZE_MAX */
 } call;
 
-static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+static embla_lock failing;
 
 /* The loop that this thread works on, and whether it helps another thread with it. */
 static _Thread_local const call *current;
@@ -53,13 +53,13 @@ static _Thread_local bool helping;
 
 static void keep_failure(call *c, size_t first, embla_status status)
 {
-    (void)pthread_mutex_lock(&failing);
+    embla_lock_take(&failing);
     if (first < atomic_load_explicit(&c->failed, memory_order_relaxed)) {
         c->status = status;
         (void)snprintf(c->sentence, sizeof c->sentence, "%s", embla_error());
         atomic_store_explicit(&c->failed, first, memory_order_relaxed);
     }
-    (void)pthread_mutex_unlock(&failing);
+    embla_lock_give(&failing);
 }
 
 /* Ranges are claimed in ascending order. So when one fails, all below it have been claimed, and are
@@ -143,7 +143,7 @@ static void *host_context;
 static atomic_int host_threads; /* 0 means the default */
 
 static int default_threads;
-static pthread_once_t counted = PTHREAD_ONCE_INIT;
+static embla_once counted;
 
 static void count_threads(void)
 {
@@ -158,7 +158,7 @@ int embla_default_threads(void)
     if (current || !embla_pool_is_here()) return 1;
     int threads = atomic_load_explicit(&host_threads, memory_order_relaxed);
     if (threads > 0) return threads;
-    (void)pthread_once(&counted, count_threads);
+    embla_once_run(&counted, count_threads);
     return default_threads;
 }
 

@@ -36,12 +36,12 @@
  */
 #include "base/thread_pool.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/clock.h"
 #include "base/lines.h"
+#include "base/lock.h"
 #include "base/origin.h"
 #include "base/thread_system.h"
 
@@ -66,12 +66,12 @@ static _Atomic int64_t woken_at;                /* when sleeping threads were la
 
 static _Alignas(EMBLA_LINE) atomic_int started; /* threads that run */
 static atomic_int wanted;                       /* the most that were ever tried */
-static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
+static embla_lock growing;
 
 /* ---- forks ---- */
 
 static embla_origin first;
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static embla_once watched;
 
 static void watch_forks(void)
 {
@@ -80,7 +80,7 @@ static void watch_forks(void)
 
 bool embla_pool_is_here(void)
 {
-    (void)pthread_once(&watched, watch_forks);
+    embla_once_run(&watched, watch_forks);
     return embla_origin_is_here(&first);
 }
 
@@ -137,7 +137,7 @@ static bool enter(embla_place *place, bool hosted)
 static void leave(embla_place *place)
 {
     unsigned state = atomic_fetch_sub_explicit(&place->state, 1, memory_order_release);
-    if ((state & (OPEN | SLEEPING | INSIDE)) == (SLEEPING | 1)) embla_word_wake(&place->state, 1);
+    if ((state & (OPEN | SLEEPING | INSIDE)) == (SLEEPING | 1)) embla_system_wake(&place->state, 1);
 }
 
 bool embla_place_help(embla_place *place, size_t index)
@@ -157,7 +157,7 @@ embla_place_end embla_place_close(embla_place *place)
         if (!poll_word(&place->state, state & ~(unsigned)OPEN)) {
             if (!embla_pool_is_here()) return EMBLA_PLACE_LOST;
             state = atomic_fetch_or_explicit(&place->state, SLEEPING, memory_order_acquire);
-            if ((state & INSIDE) != 0) embla_word_wait(&place->state, state | SLEEPING);
+            if ((state & INSIDE) != 0) embla_system_wait(&place->state, state | SLEEPING);
         }
         state = atomic_load_explicit(&place->state, memory_order_acquire);
     }
@@ -180,7 +180,7 @@ static bool help_all(void)
 static void *run_thread(void *unused)
 {
     bool pays = true;
-    embla_thread_name("embla");
+    embla_system_name_thread("embla");
     for (;;) {
         unsigned seen = atomic_load_explicit(&posted, memory_order_acquire);
         bool helped = help_all();
@@ -192,7 +192,7 @@ static void *run_thread(void *unused)
         }
         int64_t since = embla_clock_ns();
         atomic_fetch_add(&asleep, 1);
-        embla_word_wait(&posted, seen);
+        embla_system_wait(&posted, seen);
         atomic_fetch_sub(&asleep, 1);
         if (helped) pays = atomic_load_explicit(&woken_at, memory_order_relaxed) - since < SPIN_NS;
     }
@@ -203,14 +203,14 @@ static void *run_thread(void *unused)
  * makes another attempt. */
 static void grow(int helpers)
 {
-    if (pthread_mutex_trylock(&growing) != 0) return; /* another caller does it */
+    if (!embla_lock_try(&growing)) return; /* another caller does it */
     if (helpers > atomic_load_explicit(&wanted, memory_order_relaxed)) {
         int count = atomic_load_explicit(&started, memory_order_relaxed);
-        while (count < helpers && embla_thread_start(run_thread, NULL)) count++;
+        while (count < helpers && embla_thread_start(run_thread, NULL, NULL)) count++;
         atomic_store_explicit(&started, count, memory_order_relaxed);
         atomic_store_explicit(&wanted, helpers, memory_order_relaxed);
     }
-    (void)pthread_mutex_unlock(&growing);
+    embla_lock_give(&growing);
 }
 
 /* Threads that poll come by themselves. Who sleeps is woken, but not more than are needed. */
@@ -222,7 +222,7 @@ void embla_pool_call(int helpers)
     if (more > sleepers) more = sleepers;
     if (more <= 0) return;
     atomic_store_explicit(&woken_at, embla_clock_ns(), memory_order_relaxed);
-    embla_word_wake(&posted, more);
+    embla_system_wake(&posted, more);
 }
 
 int embla_pool_threads(void)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the thread pool needs from the operating system: start a thread, sleep until a word changes,
- * wake who sleeps on it. */
+/* Starting threads, for the thread pool and the readers of stores. A test can make any start fail.
+ */
 #ifndef EMBLA_BASE_THREAD_SYSTEM_H
 #define EMBLA_BASE_THREAD_SYSTEM_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include "base/status.h"
+#include "system/system_threads.h"
 
-/* Starts a detached thread that runs `run` once. Its stack has 2 MiB. It receives no signal except
- * those that its own code raises. False if the system refuses. */
-bool embla_thread_start(void *(*run)(void *argument), void *argument);
-/* Names the calling thread, for debuggers and profilers; at most 15 characters. */
-void embla_thread_name(const char *name);
+/* Starts a thread that runs `run` once, see embla_system_start. False if the system refuses. */
+bool embla_thread_start(void *(*run)(void *argument), void *argument, embla_thread *out);
 
-/* Sleeps while *word == seen. May return early, so the caller checks the word again. */
-void embla_word_wait(atomic_uint *word, unsigned seen);
-/* Wakes at least `count` threads that sleep on the word, or all of them. Change the word first. */
-void embla_word_wake(atomic_uint *word, int count);
+/* embla_system_key, _value, _block_signals and their opposites, for the libraries above. */
+EMBLA_PRIVATE bool embla_thread_key_new(void (*at_end)(void *value), embla_thread_key *out);
+EMBLA_PRIVATE void *embla_thread_value(embla_thread_key key);
+EMBLA_PRIVATE bool embla_thread_set_value(embla_thread_key key, void *value);
+EMBLA_PRIVATE void embla_signals_block(embla_signals *before);
+EMBLA_PRIVATE void embla_signals_restore(const embla_signals *before);
 
 /* Tells the CPU that this thread polls a word: it uses less power and leaves the pipeline to the
  * other hardware thread of the core. */

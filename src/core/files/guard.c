@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler of SIGBUS: it replaces a lost page of one of our maps by zeros and marks the map's
- * entry as lost.
+/* Which lost pages are of our maps: the handler of system/system_memory.h asks for the entry of a map,
+ * which is then marked as lost, and replaces the page by zeros.
  *
- * The handler may run at any time in any thread, while other threads open and close files. So it
- * follows no pointers: the address and size of each map are in a fixed array of atomics that is
- * never freed. It calls only mmap, sigaction and raise.
+ * The handler may run at any time in any thread, while other threads open and close files. So what
+ * it calls here follows no pointers: the address and size of each map are in a fixed array of
+ * atomics that is never freed.
  *
  * Why it always finds the right map:
  * - The map M that a fault is in cannot be closed meanwhile, because the thread that reads it
@@ -23,16 +23,12 @@
  */
 #include "files/guard.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/status.h"
+#include "base/lock.h"
+#include "base/mem.h"
+#include "system/system_memory.h"
 
 enum { MOST_MAPS = 4096 };
 
@@ -45,11 +41,8 @@ static struct {
 } entries[MOST_MAPS];
 static atomic_int used; /* entries that have ever been taken */
 
-static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
-static bool installed;          /* protected by the mutex */
-static struct sigaction before; /* written only before ready is set */
-static atomic_bool ready;
-static atomic_size_t page;
+static embla_lock installing;
+static bool installed; /* protected by the lock */
 
 static void set_entry(int i, uintptr_t base, size_t size)
 {
@@ -61,7 +54,7 @@ static void set_entry(int i, uintptr_t base, size_t size)
 
 int embla_guard_add(const void *base, size_t size)
 {
-    size_t whole = (size_t)sysconf(_SC_PAGESIZE); /* the last page belongs to the map as a whole */
+    size_t whole = embla_mem_page(); /* the last page belongs to the map as a whole */
     size += (whole - size % whole) % whole;
     for (int i = 0; i < MOST_MAPS; i++) {
         bool none = false;
@@ -105,70 +98,33 @@ static int find_entry(uintptr_t at)
     return -1;
 }
 
-/* Replaces a lost page of one of our maps by zeros. False if the address is in none of them. */
-static bool replace_page(const siginfo_t *info)
+/* Called by the handler. Marks first: another thread may read the zeros as soon as they are mapped,
+ * and must see the mark when it checks afterwards. */
+static bool is_ours(uintptr_t at)
 {
-    uintptr_t at = (uintptr_t)info->si_addr;
     int entry = find_entry(at);
-    size_t bytes = atomic_load(&page);
     if (entry < 0) return false;
-    /* Mark first: another thread may read the zeros as soon as they are mapped, and must see the
-     * mark when it checks afterwards. */
     atomic_store(&entries[entry].lost, true);
-    void *start = (void *)(at & ~(uintptr_t)(bytes - 1));
-    /* writable, because the lost page of a private map may be written to (embla_map_private) */
-    return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                0) == start;
+    return true;
 }
 
-/* Does what would have happened if this handler had not been installed. */
-static void pass_on(int number, siginfo_t *info, void *context, bool sent)
-{
-    bool plain = !(before.sa_flags & SA_SIGINFO);
-    if (plain && before.sa_handler == SIG_IGN && sent) return;
-    if ((plain && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) ||
-        (before.sa_flags & (int)SA_RESETHAND)) {
-        /* Restore the old handler and let the signal happen again. A faulting access is repeated
-         * when we return; a signal that was sent is sent again, and is blocked until then. */
-        (void)sigaction(SIGBUS, &before, NULL);
-        if (sent) (void)raise(number);
-    } else if (plain) {
-        before.sa_handler(number);
-    } else {
-        before.sa_sigaction(number, info, context);
-    }
-}
-
-static void on_signal(int number, siginfo_t *info, void *context)
-{
-    int error = errno;
-    bool sent = info->si_code <= 0; /* by kill or raise; such a signal has no address */
-    if (atomic_load(&ready) && (sent || !replace_page(info))) pass_on(number, info, context, sent);
-    errno = error;
-}
-
-/* Called with the mutex held. */
+/* Called with the lock held. */
 static embla_status install(void)
 {
-    struct sigaction ours = {0};
-    if (sigaction(SIGBUS, NULL, &before) != 0)
-        return embla_fail(EMBLA_ERR_IO, "cannot install a handler for SIGBUS: %s", strerror(errno));
-    atomic_store(&page, (size_t)sysconf(_SC_PAGESIZE));
-    atomic_store(&ready, true);
-    ours.sa_sigaction = on_signal;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK; /* other threads may have small stacks */
-    ours.sa_mask = before.sa_mask;           /* for the old handler, which we may call */
-    if (sigaction(SIGBUS, &ours, NULL) != 0)
-        return embla_fail(EMBLA_ERR_IO, "cannot install a handler for SIGBUS: %s", strerror(errno));
-    installed = true;
-    return EMBLA_OK;
+    char why[128];
+    embla_outcome done = embla_system_guard(is_ours);
+    installed = embla_worked(done);
+    if (installed) return EMBLA_OK;
+    embla_system_describe(done.number, why, sizeof why);
+    return embla_fail(done.error == EMBLA_SYSTEM_UNSUPPORTED ? EMBLA_ERR_UNSUPPORTED : EMBLA_ERR_IO,
+                      "cannot install a handler for lost pages of files: %s", why);
 }
 
 embla_status embla_guard(void)
 {
     embla_status status = EMBLA_OK;
-    (void)pthread_mutex_lock(&installing); /* a second caller waits until it is installed */
+    embla_lock_take(&installing); /* a second caller waits until it is installed */
     if (!installed) status = install();
-    (void)pthread_mutex_unlock(&installing);
+    embla_lock_give(&installing);
     return status;
 }

@@ -8,17 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/injected.h"
+#include "system/system_memory.h"
+
 static atomic_size_t live;
-static atomic_size_t countdown; /* n: the n-th call from now fails; 0 means off */
-static atomic_bool keep_failing;
-static atomic_int failing_with;
 static atomic_size_t most_at_once; /* bytes per read or write; 0 means no limit */
 
 void embla_io_fail(size_t n, bool forever, embla_system_error error)
 {
-    atomic_store(&failing_with, error);
-    atomic_store(&keep_failing, forever);
-    atomic_store(&countdown, n);
+    embla_inject(EMBLA_INJECT_FILE, n, forever, error);
 }
 
 void embla_io_short(size_t bytes)
@@ -38,14 +36,7 @@ void embla_io_count(size_t opened)
 
 bool embla_io_must_fail(embla_outcome *out)
 {
-    size_t n = atomic_load(&countdown);
-    do { /* the count is shared by all threads; each call counts once */
-        if (n == 0) return false;
-        if (n == 1 && atomic_load(&keep_failing)) break;
-    } while (!atomic_compare_exchange_weak(&countdown, &n, n - 1));
-    if (n > 1) return false;
-    *out = embla_system_outcome((embla_system_error)atomic_load(&failing_with));
-    return true;
+    return embla_injected(EMBLA_INJECT_FILE, out);
 }
 
 size_t embla_io_at_most(size_t bytes)

@@ -7,7 +7,6 @@
  * A page belongs to one chunk only, because a page can be registered only once.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "store/store.h"
@@ -92,7 +91,7 @@ static embla_status list_mapped(const embla_store *store, size_t most, size_t pa
 embla_status embla_store_chunks(const embla_store *store, size_t most, size_t capacity,
                                 embla_chunk *out, size_t *count)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), found = 0;
+    size_t page = embla_mem_page(), found = 0;
     if (!store || !count || (!out && capacity > 0))
         return embla_fail(EMBLA_ERR_ARGUMENT, "embla_store_chunks: %s is NULL",
                           !store   ? "the store"

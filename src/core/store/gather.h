@@ -4,9 +4,9 @@
 #ifndef EMBLA_STORE_GATHER_H
 #define EMBLA_STORE_GATHER_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "base/origin.h"
+#include "base/thread_system.h"
 #include "files/io.h"
 #include "files/io_ring.h"
 #include "store/reader.h"
@@ -43,16 +43,16 @@ struct embla_reader {
     size_t slot_bytes;
     char *pages; /* of slot i: from i * slot_bytes on; aligned to EMBLA_DIRECT */
     embla_slot *slots;
-    uint32_t *free_slots; /* indices */
-    embla_handle *direct; /* for each source: a file for direct reads, or -1 */
-    pthread_t *threads;   /* its own; unused if the caller's threads run */
+    uint32_t *free_slots;  /* indices */
+    embla_handle *direct;  /* for each source: a file for direct reads, or -1 */
+    embla_thread *threads; /* its own; unused if the caller's threads run */
     size_t thread_count;
     embla_origin origin;
     embla_ring ring;
 
-    pthread_mutex_t lock;       /* for all that follows, the queues of the ring, and the gathers */
-    pthread_cond_t ended;       /* a gather has ended, or nobody reaps any more */
-    pthread_cond_t work;        /* for the threads of the reader */
+    embla_lock lock;            /* for all that follows, the queues of the ring, and the gathers */
+    embla_condition ended;      /* a gather has ended, or nobody reaps any more */
+    embla_condition work;       /* for the threads of the reader */
     embla_gather *first, *last; /* gathers with pieces that no read has begun for */
     size_t free_count;          /* of free_slots */
     size_t flying;              /* reads under way */

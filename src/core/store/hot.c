@@ -14,11 +14,11 @@
 #include "store/hot.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/layout.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "embla_checkpoint.h"
 #include "lookup/lookup.h"
@@ -38,7 +38,7 @@ struct embla_hot {
     int64_t *rows;    /* rows_per_ngram of each entry */
     uint8_t *touched; /* since the hand was here */
     char *entries;
-    pthread_mutex_t lock;
+    embla_lock lock;
 };
 
 /* ---- memory ---- */
@@ -131,12 +131,12 @@ static void free_slot(embla_hot *hot, size_t at)
 
 void embla_hot_lock(embla_hot *hot)
 {
-    (void)pthread_mutex_lock(&hot->lock);
+    embla_lock_take(&hot->lock);
 }
 
 void embla_hot_unlock(embla_hot *hot)
 {
-    (void)pthread_mutex_unlock(&hot->lock);
+    embla_lock_give(&hot->lock);
 }
 
 /* Copies the part of each row of an entry to out. */
@@ -320,7 +320,6 @@ embla_status embla_hot_open(const embla_store *store, const embla_tickets_option
                        .rows = (void *)(base + p.rows),
                        .touched = (void *)(base + p.touched),
                        .entries = base + p.entries};
-    (void)pthread_mutex_init(&hot->lock, NULL);
     embla_status status = seed(hot, store, o);
     if (status != EMBLA_OK) {
         embla_hot_close(hot);
@@ -333,6 +332,5 @@ embla_status embla_hot_open(const embla_store *store, const embla_tickets_option
 void embla_hot_close(embla_hot *hot)
 {
     if (!hot) return;
-    (void)pthread_mutex_destroy(&hot->lock);
     embla_mem_free(hot, hot->bytes);
 }

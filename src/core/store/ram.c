@@ -3,7 +3,7 @@
  *
  * Memory comes from base/mem, which requests huge pages before the first access. Then the caller's
  * callback may pin it. If a NUMA node is wanted, the memory is bound to it first. Only then rows
- * are read into it. The number of bytes on huge pages comes from /proc/self/smaps.
+ * are read into it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "files/io.h"
 #include "store/store.h"
+#include "system/system_memory.h"
 
 enum { AT_ONCE = 32 };
 
@@ -97,64 +98,10 @@ static void close_ram(embla_store *store)
     release_memory(store, store->state, store->options.allocated != NULL);
 }
 
-/* ---- huge pages ---- */
-
-/* State while smaps is parsed line by line. */
-typedef struct {
-    uintptr_t from, to; /* the memory in question */
-    uint64_t overlap;   /* bytes of it in the current range of smaps */
-    uint64_t found;
-} smaps_count;
-
-static void parse_smaps_line(smaps_count *a, const char *line)
-{
-    static const char *const kinds[] = {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
-    unsigned long long from, to, kilobytes;
-    if (sscanf(line, "%llx-%llx ", &from, &to) == 2) {
-        uint64_t low = from > a->from ? from : a->from, high = to < a->to ? to : a->to;
-        a->overlap = high > low ? high - low : 0;
-        return;
-    }
-    for (size_t k = 0; a->overlap > 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
-        size_t length = strlen(kinds[k]);
-        if (strncmp(line, kinds[k], length) != 0) continue;
-        if (sscanf(line + length, "%llu", &kilobytes) != 1) continue;
-        /* the range may be longer than our memory; count only our part */
-        uint64_t bytes = (uint64_t)kilobytes * 1024;
-        a->found += bytes < a->overlap ? bytes : a->overlap;
-    }
-}
-
-static embla_status read_smaps(embla_handle file, smaps_count *a)
-{
-    static const char name[] = "/proc/self/smaps";
-    char text[4096];
-    size_t have = 0, got = 0;
-    for (uint64_t offset = 0;; offset += got) {
-        EMBLA_TRY(embla_io_pread(file, name, offset, sizeof text - 1 - have, text + have, &got));
-        have += got;
-        text[have] = '\0';
-        char *line = text;
-        for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-            *end = '\0';
-            parse_smaps_line(a, line);
-        }
-        have -= (size_t)(line - text);
-        if (got == 0 || have == sizeof text - 1)
-            return EMBLA_OK; /* the second cannot happen: no line is that long */
-        memmove(text, line, have);
-    }
-}
-
 int64_t embla_store_huge(const void *memory, size_t bytes)
 {
-    smaps_count a = {.from = (uintptr_t)memory, .to = (uintptr_t)memory + bytes};
-    embla_handle file = -1;
-    if (embla_io_open(EMBLA_HERE, "/proc/self/smaps", EMBLA_OPEN_READ, 0, &file) != EMBLA_OK)
-        return -1;
-    embla_status status = read_smaps(file, &a);
-    embla_io_drop(file);
-    return status == EMBLA_OK ? (int64_t)a.found : -1;
+    embla_outcome told;
+    return embla_io_must_fail(&told) ? -1 : embla_system_huge_bytes(memory, bytes);
 }
 
 static embla_status describe_ram(const embla_store *store, embla_store_info *out)

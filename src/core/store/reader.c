@@ -8,7 +8,6 @@
  */
 #include "store/reader.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,7 +118,7 @@ static embla_status allocate(const embla_store *store, size_t depth, embla_reade
     size_t slots = embla_layout_add(&layout, depth, sizeof(embla_slot));
     size_t free_slots = embla_layout_add(&layout, depth, sizeof(uint32_t));
     size_t direct = embla_layout_add(&layout, store->source_count, sizeof(int));
-    size_t threads = embla_layout_add(&layout, THREADS_MOST, sizeof(pthread_t));
+    size_t threads = embla_layout_add(&layout, THREADS_MOST, sizeof(embla_thread));
     size_t pages = embla_layout_add(&layout, depth, each);
     (void)embla_layout_add(&layout, 1, EMBLA_DIRECT); /* to align the pages */
     if (layout.too_large)
@@ -161,10 +160,10 @@ static void run_for_caller(void *reader)
 {
     embla_reader *r = reader;
     (void)read_until_closed(r);
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     r->running--;
-    (void)pthread_cond_broadcast(&r->ended);
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_condition_signal_all(&r->ended);
+    embla_lock_give(&r->lock);
 }
 
 /* Asks the caller for threads. */
@@ -172,28 +171,23 @@ static void borrow_threads(embla_reader *r, size_t wanted)
 {
     const embla_store_engine_options *e = &r->store->engine;
     while (r->thread_count < wanted) {
-        (void)pthread_mutex_lock(&r->lock);
+        embla_lock_take(&r->lock);
         r->running++;
-        (void)pthread_mutex_unlock(&r->lock);
+        embla_lock_give(&r->lock);
         if (!e->execute(e->context, run_for_caller, r)) break;
         r->thread_count++;
     }
     if (r->thread_count == wanted) return;
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     r->running--; /* the last one was refused */
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
 }
 
-/* Starts threads. Signals of the process go to its other threads. */
 static void make_threads(embla_reader *r, size_t wanted)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     while (r->thread_count < wanted &&
-           pthread_create(&r->threads[r->thread_count], NULL, read_until_closed, r) == 0)
+           embla_thread_start(read_until_closed, r, &r->threads[r->thread_count]))
         r->thread_count++;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static embla_status start_threads(embla_reader *r)
@@ -231,9 +225,6 @@ embla_status embla_reader_open(const embla_store *store, embla_reader **out)
     size_t depth = 0;
     EMBLA_TRY(choose_depth(&store->options, &depth));
     EMBLA_TRY(allocate(store, depth, &r));
-    (void)pthread_mutex_init(&r->lock, NULL);
-    (void)pthread_cond_init(&r->ended, NULL);
-    (void)pthread_cond_init(&r->work, NULL);
     embla_status status = choose_kind(r, store->options.reader);
     if (status == EMBLA_OK && r->kind != EMBLA_READER_IO_URING) {
         size_t most = store->options.depth > 0 ? THREADS_MOST : THREADS_DEFAULT;
@@ -252,16 +243,13 @@ void embla_reader_close(embla_reader *r)
 {
     if (!r) return;
     if (embla_origin_is_here(&r->origin)) { /* a forked child has none of the threads */
-        (void)pthread_mutex_lock(&r->lock);
+        embla_lock_take(&r->lock);
         r->stopping = true;
-        (void)pthread_cond_broadcast(&r->work);
-        while (r->running > 0) (void)pthread_cond_wait(&r->ended, &r->lock);
-        (void)pthread_mutex_unlock(&r->lock);
+        embla_condition_signal_all(&r->work);
+        while (r->running > 0) embla_condition_wait(&r->ended, &r->lock);
+        embla_lock_give(&r->lock);
         bool own = !r->store->engine.execute;
-        for (size_t i = 0; own && i < r->thread_count; i++) (void)pthread_join(r->threads[i], NULL);
-        (void)pthread_cond_destroy(&r->work);
-        (void)pthread_cond_destroy(&r->ended);
-        (void)pthread_mutex_destroy(&r->lock);
+        for (size_t i = 0; own && i < r->thread_count; i++) embla_system_join(r->threads[i]);
     }
     embla_ring_close(&r->ring);
     close_direct(r);

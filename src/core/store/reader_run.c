@@ -68,7 +68,7 @@ static void end_if_complete(embla_reader *r, embla_gather *g, embla_gather **lis
         g->after = *list;
         *list = g;
     } else if (r->waiters > 0) {
-        (void)pthread_cond_broadcast(&r->ended);
+        embla_condition_signal_all(&r->ended);
     }
 }
 
@@ -85,13 +85,13 @@ static void end_read(embla_reader *r, size_t i, embla_gather **list)
 static void call_complete(embla_reader *r, embla_gather *list)
 {
     if (!list) return;
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     while (list) {
         embla_gather *g = list;
         list = g->after; /* before the gather belongs to someone else */
         g->complete(g);
     }
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
 }
 
 /* ---- with a ring ---- */
@@ -153,10 +153,10 @@ static void take_results(embla_reader *r, bool refused, embla_gather **list)
     do {
         for (n = 0; n < AT_ONCE && next_result(r, refused, &slots[n], &results[n]);) n++;
         if (n == 0) break;
-        (void)pthread_mutex_unlock(&r->lock);
+        embla_lock_give(&r->lock);
         for (size_t i = 0; i < n; i++) prefetch_slot(r, slots[i]);
         for (size_t i = 0; i < n; i++) copy_slot(r, slots[i], results[i]);
-        (void)pthread_mutex_lock(&r->lock);
+        embla_lock_take(&r->lock);
         for (size_t i = 0; i < n; i++) end_read(r, slots[i], list);
         queue_reads(r);
     } while (n == AT_ONCE);
@@ -172,10 +172,10 @@ static void reap(embla_reader *r, size_t count)
     r->reaping = true;
     r->ring.queued = 0;
     if (queued > 0 || count > 0) {
-        (void)pthread_mutex_unlock(&r->lock);
+        embla_lock_give(&r->lock);
         refused = !embla_worked(embla_ring_wait(&r->ring, queued, (uint32_t)count));
         if (refused) embla_system_sleep(100000); /* reads that were accepted go on */
-        (void)pthread_mutex_lock(&r->lock);
+        embla_lock_take(&r->lock);
     }
     take_results(r, refused, &list);
     r->reaping = false;
@@ -203,17 +203,17 @@ static void hand_over(embla_reader *r)
 {
     submit(r);
     if (r->reaping) return;
-    if (r->waiters > 0) (void)pthread_cond_broadcast(&r->ended);
+    if (r->waiters > 0) embla_condition_signal_all(&r->ended);
     if (needs_thread(r) && r->idle > 0) {
         r->wakes++;
-        (void)pthread_cond_signal(&r->work);
+        embla_condition_signal(&r->work);
     }
 }
 
 void *embla_reader_reap_all(void *reader)
 {
     embla_reader *r = reader;
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     while (!r->stopping) {
         if (needs_thread(r)) {
             reap(r, worth_waking(r, NULL));
@@ -222,10 +222,10 @@ void *embla_reader_reap_all(void *reader)
         }
         submit(r);
         r->idle++;
-        (void)pthread_cond_wait(&r->work, &r->lock);
+        embla_condition_wait(&r->work, &r->lock);
         r->idle--;
     }
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return NULL;
 }
 
@@ -251,23 +251,23 @@ static int64_t read_pages(embla_reader *r, size_t i)
 void *embla_reader_read_all(void *reader)
 {
     embla_reader *r = reader;
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     while (!r->stopping) {
         embla_gather *list = NULL;
         if (!r->first) {
             r->idle++;
-            (void)pthread_cond_wait(&r->work, &r->lock);
+            embla_condition_wait(&r->work, &r->lock);
             r->idle--;
             continue;
         }
         size_t i = begin_read(r); /* there are as many slots as threads */
-        (void)pthread_mutex_unlock(&r->lock);
+        embla_lock_give(&r->lock);
         copy_slot(r, i, read_pages(r, i));
-        (void)pthread_mutex_lock(&r->lock);
+        embla_lock_take(&r->lock);
         end_read(r, i, &list);
         call_complete(r, list);
     }
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return NULL;
 }
 
@@ -276,11 +276,11 @@ static void wake_threads(embla_reader *r, const embla_gather *g)
 {
     if (g->count >= r->idle) {
         r->wakes += r->idle;
-        (void)pthread_cond_broadcast(&r->work);
+        embla_condition_signal_all(&r->work);
         return;
     }
     r->wakes += g->count;
-    for (size_t i = 0; i < g->count; i++) (void)pthread_cond_signal(&r->work);
+    for (size_t i = 0; i < g->count; i++) embla_condition_signal(&r->work);
 }
 
 /* ---- gathers ---- */
@@ -291,7 +291,7 @@ embla_status embla_reader_start(embla_reader *r, embla_gather *g)
     bool ring = r->kind == EMBLA_READER_IO_URING;
     EMBLA_TRY(embla_origin_check(&r->origin, "this store"));
     embla_gather_sort(g);
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     if (g->complete) r->notified++;
     if (g->count == 0)
         end_if_complete(r, g, &list);
@@ -305,13 +305,13 @@ embla_status embla_reader_start(embla_reader *r, embla_gather *g)
         hand_over(r);
     }
     call_complete(r, list);
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return EMBLA_OK;
 }
 
 void embla_reader_wait(embla_reader *r, embla_gather *g)
 {
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     r->waiters++;
     bool ring = r->kind == EMBLA_READER_IO_URING;
     if (!g->ended && ring && !r->reaping) reap(r, 0); /* often all results are already there */
@@ -319,28 +319,28 @@ void embla_reader_wait(embla_reader *r, embla_gather *g)
         if (ring && !r->reaping)
             reap(r, worth_waking(r, g));
         else
-            (void)pthread_cond_wait(&r->ended, &r->lock);
+            embla_condition_wait(&r->ended, &r->lock);
     }
     r->waiters--;
     if (ring) hand_over(r);
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
 }
 
 bool embla_reader_poll(embla_reader *r, embla_gather *g)
 {
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     if (!g->ended && r->kind == EMBLA_READER_IO_URING && !r->reaping) {
         reap(r, 0);
         hand_over(r);
     }
     bool ended = g->ended;
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return ended;
 }
 
 bool embla_reader_drop(embla_reader *r, embla_gather *g, void (*complete)(embla_gather *gather))
 {
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     bool mine = g->ended && !g->complete;
     if (!g->ended) {
         if (g->next < g->count) remove_gather(r, g);
@@ -353,14 +353,14 @@ bool embla_reader_drop(embla_reader *r, embla_gather *g, void (*complete)(embla_
         }
         if (r->kind == EMBLA_READER_IO_URING) hand_over(r);
     }
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return mine;
 }
 
 size_t embla_reader_wakes(embla_reader *r)
 {
-    (void)pthread_mutex_lock(&r->lock);
+    embla_lock_take(&r->lock);
     size_t wakes = r->wakes;
-    (void)pthread_mutex_unlock(&r->lock);
+    embla_lock_give(&r->lock);
     return wakes;
 }

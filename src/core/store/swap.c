@@ -4,8 +4,8 @@
  * Each version counts its users. A lock protects the counts and the pointer to the current version,
  * and is held for a few instructions only. The thread that releases an old version last frees it.
  */
-#include <pthread.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "store/tickets.h"
 
@@ -16,7 +16,7 @@ typedef struct {
 } version;
 
 struct embla_swap {
-    pthread_mutex_t lock;
+    embla_lock lock;
     version *current;
 };
 
@@ -50,9 +50,9 @@ static void set_number(version *v, uint64_t number)
     uint64_t least = (number & 0xffff) << 32;
     v->held.number = number;
     if (!t) return;
-    (void)pthread_mutex_lock(&t->lock);
+    embla_lock_take(&t->lock);
     if (t->generation < least) t->generation = least;
-    (void)pthread_mutex_unlock(&t->lock);
+    embla_lock_give(&t->lock);
 }
 
 embla_status embla_swap_new(embla_store *store, embla_tickets *tickets, embla_swap **out)
@@ -70,7 +70,6 @@ embla_status embla_swap_new(embla_store *store, embla_tickets *tickets, embla_sw
     embla_swap *swap = memory;
     set_number(v, 1);
     swap->current = v;
-    (void)pthread_mutex_init(&swap->lock, NULL);
     *out = swap;
     return EMBLA_OK;
 }
@@ -79,17 +78,16 @@ void embla_swap_free(embla_swap *swap)
 {
     if (!swap) return;
     free_version(swap->current);
-    (void)pthread_mutex_destroy(&swap->lock);
     embla_mem_free(swap, sizeof *swap);
 }
 
 const embla_swap_version *embla_swap_acquire(embla_swap *swap)
 {
     if (!swap) return NULL;
-    (void)pthread_mutex_lock(&swap->lock);
+    embla_lock_take(&swap->lock);
     version *v = swap->current;
     v->users++;
-    (void)pthread_mutex_unlock(&swap->lock);
+    embla_lock_give(&swap->lock);
     return &v->held;
 }
 
@@ -97,9 +95,9 @@ void embla_swap_release(embla_swap *swap, const embla_swap_version *held)
 {
     version *v = (version *)(uintptr_t)held;
     if (!swap || !v) return;
-    (void)pthread_mutex_lock(&swap->lock);
+    embla_lock_take(&swap->lock);
     bool last = --v->users == 0 && v != swap->current;
-    (void)pthread_mutex_unlock(&swap->lock);
+    embla_lock_give(&swap->lock);
     if (last) free_version(v);
 }
 
@@ -135,12 +133,12 @@ embla_status embla_swap_replace(embla_swap *swap, embla_store *store, embla_tick
     embla_swap_release(swap, now);
     EMBLA_TRY(status);
     EMBLA_TRY(new_version(store, tickets, &v));
-    (void)pthread_mutex_lock(&swap->lock);
+    embla_lock_take(&swap->lock);
     version *old = swap->current;
     set_number(v, old->held.number + 1);
     swap->current = v;
     bool unused = old->users == 0;
-    (void)pthread_mutex_unlock(&swap->lock);
+    embla_lock_give(&swap->lock);
     if (unused) free_version(old);
     return EMBLA_OK;
 }

@@ -100,7 +100,7 @@ void embla_ticket_release(embla_ticket_slot *s)
     t->live--;
     s->state = TICKET_FREE;
     s->id = 0;
-    if (t->waiting > 0) (void)pthread_cond_broadcast(&t->changed);
+    if (t->waiting > 0) embla_condition_signal_all(&t->changed);
 }
 
 /* ---- statistics ---- */
@@ -143,11 +143,11 @@ embla_status embla_tickets_describe(const embla_tickets *tickets, embla_tickets_
     EMBLA_NEED(tickets);
     EMBLA_NEED(out);
     EMBLA_TRY(embla_tickets_check(t));
-    (void)pthread_mutex_lock(&t->lock);
+    embla_lock_take(&t->lock);
     embla_tickets_info stats = t->stats;
     stats.p50 = quantile(t, 0.5);
     stats.p99 = quantile(t, 0.99);
-    (void)pthread_mutex_unlock(&t->lock);
+    embla_lock_give(&t->lock);
     if (t->hot) embla_hot_count(t->hot, &stats.hot_rows, &stats.hot_bytes);
     *out = stats;
     return EMBLA_OK;

@@ -23,19 +23,19 @@ enum { MOST = 65536, BYTES = 32 << 20, COUNT = 256, COUNT_MOST = 65535 };
 
 static void lock(embla_tickets *t)
 {
-    (void)pthread_mutex_lock(&t->lock);
+    embla_lock_take(&t->lock);
 }
 
 static void unlock(embla_tickets *t)
 {
-    (void)pthread_mutex_unlock(&t->lock);
+    embla_lock_give(&t->lock);
 }
 
 /* Waits for a ticket to change its state. */
 static void wait_changed(embla_tickets *t)
 {
     t->waiting++;
-    (void)pthread_cond_wait(&t->changed, &t->lock);
+    embla_condition_wait(&t->changed, &t->lock);
     t->waiting--;
 }
 
@@ -68,8 +68,6 @@ static embla_status allocate(const embla_store *store, const embla_tickets_optio
                          .memory = base + memory,
                          .slots = (void *)(base + slots),
                          .event = -1};
-    (void)pthread_mutex_init(&t->lock, NULL);
-    (void)pthread_cond_init(&t->changed, NULL);
     *out = t;
     return EMBLA_OK;
 }
@@ -130,8 +128,6 @@ static void end_all(embla_tickets *t)
         if (t->slots[i].state != TICKET_FREE && !t->slots[i].cancelled) cancel(&t->slots[i]);
     while (t->live > 0) wait_changed(t);
     unlock(t);
-    (void)pthread_cond_destroy(&t->changed);
-    (void)pthread_mutex_destroy(&t->lock);
 }
 
 /* A forked child only gives its copy of the memory back: the tickets are the parent's. */
@@ -199,7 +195,7 @@ static void announce(embla_ticket_slot *s)
     s->state = TICKET_DONE;
     if (t->event >= 0 && !s->prefetch) embla_io_signal(t->event);
     if (s->prefetch) embla_ticket_release(s);
-    if (t->waiting > 0) (void)pthread_cond_broadcast(&t->changed);
+    if (t->waiting > 0) embla_condition_signal_all(&t->changed);
 }
 
 /* Called by the reader when the reads of a ticket have ended: one that notifies, or a cancelled

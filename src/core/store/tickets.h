@@ -17,8 +17,7 @@
 #ifndef EMBLA_STORE_TICKETS_H
 #define EMBLA_STORE_TICKETS_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "base/origin.h"
 #include "lookup/lookup.h"
 #include "store/hot.h"
@@ -64,8 +63,8 @@ struct embla_tickets {
     embla_ticket_slot *slots;
     embla_handle event; /* EMBLA_NO_FILE means none */
 
-    pthread_mutex_t lock; /* for all that follows, and the states of tickets */
-    pthread_cond_t changed;
+    embla_lock lock; /* for all that follows, and the states of tickets */
+    embla_condition changed;
     embla_ticket_slot *first; /* in use, by offset */
     size_t live;              /* in use */
     size_t waiting;           /* threads that wait for `changed` */

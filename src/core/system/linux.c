@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux: files, maps and what belongs to the process. */
+/* Linux: files, locks, and what belongs to the process. */
 #include "system/posix.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -16,15 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Numbers of the kernel that the headers of older C libraries lack; an older kernel rejects them.
- */
-enum {
-    COLLAPSE = 25,       /* madvise, since Linux 6.1 */
-    POPULATE_READ = 22,  /* since Linux 5.14 */
-    POPULATE_WRITE = 23, /* since Linux 5.14 */
-    NO_REPLACE = 1       /* renameat2, since Linux 3.15 */
-};
-enum { HUGE = 2 << 20 };
+enum { NO_REPLACE = 1 }; /* of renameat2: musl has neither the function nor the number */
 
 int embla_posix_search_flag(void)
 {
@@ -149,69 +140,6 @@ bool embla_system_lock_holder(embla_handle file, long *process, unsigned *user)
     return true;
 }
 
-/* ---- maps ---- */
-
-/* Finds an address aligned to a huge page with `bytes` free bytes after it. The address is only a
- * hint: another thread may map something there first. */
-static void *find_aligned(size_t bytes)
-{
-    if (bytes < HUGE || bytes > SIZE_MAX - HUGE) return NULL;
-    void *found = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (found == MAP_FAILED) return NULL;
-    (void)munmap(found, bytes + HUGE);
-    return (void *)(((uintptr_t)found + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-}
-
-embla_outcome embla_system_map(embla_handle file, size_t bytes, embla_map_kind kind, void **out)
-{
-    int protection = kind == EMBLA_MAP_READ ? PROT_READ : PROT_READ | PROT_WRITE;
-    /* without MAP_NORESERVE the system would set memory aside for a copy of the whole file */
-    int flags = kind == EMBLA_MAP_PRIVATE ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-    void *memory = mmap(find_aligned(bytes), bytes, protection, flags, (int)file, 0);
-    if (memory == MAP_FAILED) return embla_posix_failed();
-    *out = memory;
-    return embla_posix_ended(0);
-}
-
-void embla_system_unmap(void *memory, size_t bytes)
-{
-    (void)munmap(memory, bytes);
-}
-
-embla_outcome embla_system_random_order(void *memory, size_t bytes)
-{
-    return embla_posix_ended(madvise(memory, bytes, MADV_RANDOM));
-}
-
-embla_outcome embla_system_resident(void *memory, size_t bytes, unsigned char *flags)
-{
-    return embla_posix_ended(mincore(memory, bytes, flags));
-}
-
-/* MADV_HUGEPAGE alone is not enough: most systems do not use huge pages for files in memory.
- * MADV_COLLAPSE works, but needs at least one existing page in each huge page. MADV_POPULATE_WRITE
- * creates that page; if the file system is full it returns an error and raises no signal. Before
- * anything is written, a collapse copies one page and fills the others with zeros. */
-bool embla_system_huge_shared(void *memory, size_t bytes)
-{
-    int failures = 0; /* in a row */
-    size_t page = embla_system_page();
-    (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    for (size_t at = 0; at + HUGE <= bytes && failures < 4; at += HUGE) {
-        char *start = (char *)memory + at;
-        if (madvise(start, page, POPULATE_WRITE) != 0) return false;
-        failures = madvise(start, HUGE, COLLAPSE) == 0 ? 0 : failures + 1;
-    }
-    return failures < 4;
-}
-
-void embla_system_touch_huge(const void *memory, size_t bytes)
-{
-    size_t page = embla_system_page();
-    for (size_t at = 0; at < bytes; at += HUGE)
-        (void)madvise((char *)(uintptr_t)memory + at, page, POPULATE_READ);
-}
-
 /* ---- an event for loops ---- */
 
 embla_outcome embla_system_event(embla_handle *out)
@@ -252,9 +180,11 @@ void embla_system_sleep(int64_t nanoseconds)
     (void)nanosleep(&time, NULL);
 }
 
-size_t embla_system_page(void)
+int64_t embla_system_clock(void)
 {
-    return (size_t)sysconf(_SC_PAGESIZE);
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 const char *embla_system_memory_folder(void)

@@ -191,7 +191,8 @@ unsigned embla_system_user(void);
 /* Fills out with random bytes, without waiting. False if the system has none yet. */
 bool embla_system_random(void *out, size_t bytes);
 void embla_system_sleep(int64_t nanoseconds);
-size_t embla_system_page(void);
+/* Nanoseconds of a clock that only goes forward. */
+int64_t embla_system_clock(void);
 /* The folder for files in memory that processes share; NULL if the system has none. */
 const char *embla_system_memory_folder(void);
 

@@ -8,11 +8,11 @@
  */
 #include "engine/engine.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "embla_lab.h"
@@ -37,7 +37,7 @@ enum { EIGEN_SIDE = 32768 };
 
 /* ---- loading ---- */
 
-static pthread_once_t products_once = PTHREAD_ONCE_INIT, lapack_once = PTHREAD_ONCE_INIT;
+static embla_once products_once, lapack_once;
 static embla_library products_state = {.name = "none"}, lapack_state;
 static atomic_bool lapack_loaded;
 static atomic_int bf16_wanted = -1; /* set by tests; see embla_engine_use_bf16 */
@@ -67,14 +67,14 @@ static embla_status check_products(void)
 
 bool embla_engine_has_products(void)
 {
-    (void)pthread_once(&products_once, load_products);
+    embla_once_run(&products_once, load_products);
     return !*products_state.error;
 }
 
 bool embla_engine_has_bf16(void)
 {
     int wanted = atomic_load_explicit(&bf16_wanted, memory_order_relaxed);
-    (void)pthread_once(&products_once, load_products);
+    embla_once_run(&products_once, load_products);
     return wanted < 0 ? products_state.bf16 : wanted > 0;
 }
 
@@ -85,13 +85,13 @@ void embla_engine_use_bf16(int use)
 
 const char *embla_engine_name(void)
 {
-    (void)pthread_once(&products_once, load_products);
+    embla_once_run(&products_once, load_products);
     return products_state.name;
 }
 
 const char *embla_engine_warning(void)
 {
-    (void)pthread_once(&products_once, load_products);
+    embla_once_run(&products_once, load_products);
     if (*products_state.error) return products_state.error;
     if (*products_state.warning) return products_state.warning;
     /* A warning must not load LAPACK, so it is about LAPACK only after its first use. */
@@ -290,7 +290,7 @@ embla_status embla_engine_eigen(double *matrix, size_t n, size_t vectors, double
     if (n == 0) return EMBLA_OK;
     if (!lapack) return embla_eigen_plain(matrix, n, vectors, values, out, 0);
     if (!atomic_load(&lapack_loaded)) EMBLA_TRY(embla_library_reserve(EIGEN_LOAD, "LAPACK"));
-    (void)pthread_once(&lapack_once, load_lapack);
+    embla_once_run(&lapack_once, load_lapack);
     if (*lapack_state.error) return embla_eigen_plain(matrix, n, vectors, values, out, 0);
     EMBLA_TRY(embla_library_reserve(EIGEN_CALL, "LAPACK"));
     return lapack->eigen(matrix, n, vectors, values, out);

@@ -4,14 +4,14 @@
  * oneDNN asks OpenMP how many threads to use, and OpenMP answers for the calling thread. A product
  * sets that number to 1 and sets it back afterwards: our callers share their work by themselves.
  */
-#include <dlfcn.h>
 #include <dnnl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/load.h"
+#include "base/lock.h"
 #include "base/mem.h"
+#include "base/thread_system.h"
 #include "engine/library.h"
 
 #if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP && DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_SEQ
@@ -72,8 +72,9 @@ static const char *find_openmp(void *library, functions *table)
 {
     const char *missing = NULL;
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-    void *program = dlopen(NULL, RTLD_LAZY);
-    if (program && dlsym(program, "omp_get_max_threads")) library = program;
+    char why[EMBLA_LIBRARY_SENTENCE];
+    void *program = embla_load(NULL, EMBLA_LOAD_OWN, why, sizeof why);
+    if (program && embla_load_symbol(program, "omp_get_max_threads")) library = program;
     EMBLA_LIBRARY_FIND(omp_get_max_threads)
     EMBLA_LIBRARY_FIND(omp_in_parallel)
     EMBLA_LIBRARY_FIND(omp_set_num_threads)
@@ -107,6 +108,10 @@ static void load(embla_library *out)
 
 /* ---- around a call: threads and signals ---- */
 
+/* oneDNN's AVX-512 code uses the stack pointer as a general register for a while (seen in
+ * 2.6.3). A signal handler's frame would then be written to an arbitrary address on the heap.
+ * So signals are blocked while oneDNN runs, except those that its own code could raise. */
+
 /* Returns the number of threads to set back, or 0 if nothing was changed. */
 static int one_thread_begin(void)
 {
@@ -123,24 +128,6 @@ static void one_thread_end(int before)
     if (before > 0) dnn.omp_set_num_threads(before);
 }
 
-/* oneDNN's AVX-512 code uses the stack pointer as a general register for a while (seen in
- * 2.6.3). A signal handler's frame would then be written to an arbitrary address on the heap.
- * So signals are blocked while oneDNN runs, except those that its own code could raise. */
-static void block_signals(sigset_t *before)
-{
-    static const int its_own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-    sigset_t blocked;
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof its_own / sizeof its_own[0]; i++)
-        (void)sigdelset(&blocked, its_own[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &blocked, before);
-}
-
-static void restore_signals(const sigset_t *before)
-{
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 static embla_status status_of(dnnl_status_t status, size_t m, size_t n, size_t k)
 {
     if (status == dnnl_success) return EMBLA_OK;
@@ -153,15 +140,15 @@ static embla_status status_of(dnnl_status_t status, size_t m, size_t n, size_t k
 
 static embla_status multiply(const embla_product *p)
 {
-    sigset_t signals;
-    block_signals(&signals);
+    embla_signals signals;
+    embla_signals_block(&signals);
     int threads = one_thread_begin();
     dnnl_status_t status = dnn.dnnl_sgemm(
         p->form == EMBLA_PRODUCT_AT_B ? 'T' : 'N', p->form == EMBLA_PRODUCT_A_BT ? 'T' : 'N',
         (dnnl_dim_t)p->m, (dnnl_dim_t)p->n, (dnnl_dim_t)p->k, 1.0f, p->a, (dnnl_dim_t)p->a_stride,
         p->b, (dnnl_dim_t)p->b_stride, p->add ? 1.0f : 0.0f, p->out, (dnnl_dim_t)p->out_stride);
     one_thread_end(threads);
-    restore_signals(&signals);
+    embla_signals_restore(&signals);
     return status_of(status, p->m, p->n, p->k);
 }
 
@@ -248,13 +235,13 @@ static dnnl_status_t primitive_new(const operand *a, const operand *b, const ope
 static dnnl_status_t execute_any(dnnl_primitive_t primitive, const dnnl_exec_arg_t *args, int count)
 {
     dnnl_stream_t stream = NULL;
-    sigset_t signals;
+    embla_signals signals;
     dnnl_status_t status = dnn.dnnl_stream_create(&stream, dnn.engine, dnnl_stream_default_flags);
     if (status != dnnl_success) return status;
-    block_signals(&signals);
+    embla_signals_block(&signals);
     status = dnn.dnnl_primitive_execute(primitive, stream, count, args);
     if (status == dnnl_success) status = dnn.dnnl_stream_wait(stream);
-    restore_signals(&signals);
+    embla_signals_restore(&signals);
     (void)dnn.dnnl_stream_destroy(stream);
     return status;
 }
@@ -304,8 +291,8 @@ typedef struct {
     uint64_t now;
 } kept_products;
 
-static pthread_key_t kept_key;
-static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static embla_thread_key kept_key;
+static embla_once kept_once;
 static bool kept_works; /* the system has a key for us */
 
 static void kept_clear(kept_product *it)
@@ -326,19 +313,19 @@ static void kept_free(void *memory)
 
 static void kept_make_key(void)
 {
-    kept_works = pthread_key_create(&kept_key, kept_free) == 0;
+    kept_works = embla_thread_key_new(kept_free, &kept_key);
 }
 
 /* The kept products of this thread; NULL if there is no memory for them. */
 static kept_products *kept_mine(void)
 {
     void *memory = NULL;
-    (void)pthread_once(&kept_once, kept_make_key);
+    embla_once_run(&kept_once, kept_make_key);
     if (!kept_works) return NULL;
-    memory = pthread_getspecific(kept_key);
+    memory = embla_thread_value(kept_key);
     if (memory) return memory;
     if (embla_mem_new(sizeof(kept_products), "kept products", &memory) != EMBLA_OK) return NULL;
-    if (pthread_setspecific(kept_key, memory) == 0) return memory;
+    if (embla_thread_set_value(kept_key, memory)) return memory;
     embla_mem_free(memory, sizeof(kept_products));
     return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/openblas.h"
+#include "base/load.h"
+#include "base/lock.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,32 +12,32 @@
 embla_openblas embla_openblas_find(void *library)
 {
     return (embla_openblas){
-        .corename = (char *(*)(void))dlsym(library, "openblas_get_corename"),
-        .config = (char *(*)(void))dlsym(library, "openblas_get_config"),
-        .get_threads = (int (*)(void))dlsym(library, "openblas_get_num_threads"),
-        .set_threads = (void (*)(int))dlsym(library, "openblas_set_num_threads")};
+        .corename = (char *(*)(void))embla_load_symbol(library, "openblas_get_corename"),
+        .config = (char *(*)(void))embla_load_symbol(library, "openblas_get_config"),
+        .get_threads = (int (*)(void))embla_load_symbol(library, "openblas_get_num_threads"),
+        .set_threads = (void (*)(int))embla_load_symbol(library, "openblas_set_num_threads")};
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static embla_lock lock;
 static int callers, threads_before;
 
 void embla_openblas_one_thread_begin(const embla_openblas *blas)
 {
     if (!blas->get_threads || !blas->set_threads) return;
-    (void)pthread_mutex_lock(&lock);
+    embla_lock_take(&lock);
     if (callers++ == 0) {
         threads_before = blas->get_threads();
         if (threads_before > 1) blas->set_threads(1);
     }
-    (void)pthread_mutex_unlock(&lock);
+    embla_lock_give(&lock);
 }
 
 void embla_openblas_one_thread_end(const embla_openblas *blas)
 {
     if (!blas->get_threads || !blas->set_threads) return;
-    (void)pthread_mutex_lock(&lock);
+    embla_lock_take(&lock);
     if (--callers == 0 && threads_before > 1) blas->set_threads(threads_before);
-    (void)pthread_mutex_unlock(&lock);
+    embla_lock_give(&lock);
 }
 
 #if defined(__x86_64__)

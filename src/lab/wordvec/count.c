@@ -6,9 +6,9 @@
 #include "wordvec/count.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/stop.h"
@@ -24,10 +24,8 @@ enum {
 static uint64_t new_seed(void)
 {
     static int place; /* its address is random where the system loads programs anywhere */
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return embla_splitmix64((uint64_t)(uintptr_t)&place ^ (uint64_t)now.tv_nsec << 32 ^
-                            (uint64_t)now.tv_sec);
+    uint64_t now = (uint64_t)embla_clock_ns();
+    return embla_splitmix64((uint64_t)(uintptr_t)&place ^ now << 32 ^ now >> 32);
 }
 
 /* ---- sections ---- */

@@ -8,10 +8,10 @@
  *
  * The few declarations are those of oniguruma.h (6.9); the header is not needed to build Embla.
  */
-#include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 
+#include "base/load.h"
+#include "base/lock.h"
 #include "tokenizer/pattern.h"
 
 typedef unsigned char onig_char;
@@ -54,12 +54,12 @@ typedef struct {
     void *regex;
 } expression;
 
-static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
+static embla_lock compiling;
 
 /* A symbol as a pointer of any type: POSIX allows what ISO C does not. */
 static bool find(void *handle, const char *name, void *out)
 {
-    void *symbol = dlsym(handle, name);
+    void *symbol = embla_load_symbol(handle, name);
     memcpy(out, &symbol, sizeof symbol);
     return symbol != NULL;
 }
@@ -108,10 +108,11 @@ static bool find_all(library *lib)
 static embla_status load(library *lib, const char *name)
 {
     static const char *const names[] = {"libonig.so.5", "libonig.so", NULL};
+    char why[256];
     for (size_t i = 0; names[i] && !lib->library; i++)
-        lib->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        lib->library = embla_load(names[i], EMBLA_LOAD_STAYS, why, sizeof why);
     if (lib->library && find_all(lib)) return EMBLA_OK;
-    if (lib->library) (void)dlclose(lib->library);
+    if (lib->library) embla_unload(lib->library);
     return embla_fail(
         EMBLA_ERR_UNSUPPORTED,
         "%.256s: a regular expression that Embla has no scanner for needs libonig 6.9.6 or "
@@ -123,10 +124,10 @@ static embla_status load(library *lib, const char *name)
 static int compile(expression *made, const char *text, size_t length, onig_error *error)
 {
     const onig_char *begin = (const onig_char *)text;
-    (void)pthread_mutex_lock(&compiling);
+    embla_lock_take(&compiling);
     int code = made->lib.new(&made->regex, begin, begin + length, ONIG_NONE, made->lib.utf8,
                              made->lib.syntax, error);
-    (void)pthread_mutex_unlock(&compiling);
+    embla_lock_give(&compiling);
     if (code != 0) made->regex = NULL;
     return code;
 }
@@ -141,9 +142,9 @@ embla_status embla_onig_new(const char *text, size_t length, const char *name, v
     onig_char sentence[ONIG_MESSAGE + 1] = "";
     EMBLA_TRY(embla_mem_new(sizeof(expression), "a regular expression", &memory));
     expression *made = memory;
-    (void)pthread_mutex_lock(&compiling);
+    embla_lock_take(&compiling);
     embla_status status = load(&made->lib, name);
-    (void)pthread_mutex_unlock(&compiling);
+    embla_lock_give(&compiling);
     if (status != EMBLA_OK) {
         embla_mem_free(memory, sizeof(expression));
         return status;
@@ -174,7 +175,7 @@ void embla_onig_free(void *onig)
     expression *made = onig;
     if (!made) return;
     if (made->regex) made->lib.release(made->regex);
-    (void)dlclose(made->lib.library);
+    embla_unload(made->lib.library);
     embla_mem_free(made, sizeof *made);
 }
 

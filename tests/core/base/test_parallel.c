@@ -21,6 +21,7 @@
 #include "scratch.h"
 #include "share_trial.h"
 #include "slow.h"
+#include "system/linux_quota.h"
 
 enum { SKIPPED = 77, USER = 54321 };
 
@@ -150,7 +151,7 @@ static int quota(scratch *s, const char *groups)
     char proc[SCRATCH_PATH];
     put(s, "cgroup", groups);
     (void)snprintf(proc, sizeof proc, "%s", scratch_path(s, "cgroup"));
-    return embla_cpus_quota(proc, s->folder);
+    return embla_linux_quota(proc, s->folder);
 }
 
 static void make_folders(scratch *s)
@@ -180,7 +181,7 @@ static void quotas_of_control_groups_are_rounded_up(void **state)
     scratch s;
     (void)state;
     make_folders(&s);
-    assert_int_equal(embla_cpus_quota("/nowhere", s.folder), 0);
+    assert_int_equal(embla_linux_quota("/nowhere", s.folder), 0);
     assert_int_equal(quota(&s, "0::/a/b\n"), 0);
     put(&s, "a/b/cpu.max", "max 100000\n");
     assert_int_equal(quota(&s, "0::/a/b\n"), 0);

@@ -106,6 +106,31 @@ static void all_rows_are_in_chunks_that_share_no_page(void **state)
     }
 }
 
+/* As on Arm, where pages have 16 or 64 KiB. The bytes are not read: the real pages end earlier. */
+static void borders_of_chunks_are_on_pages_of_any_size(void **state)
+{
+    static const size_t pages[] = {16 << 10, 64 << 10};
+    table t;
+    (void)state;
+    make(&t, 0, 3000);
+    for (size_t i = 0; i < COUNT_OF(pages); i++) {
+        embla_store *store = opened(&t, 2, NULL);
+        size_t count = 0;
+        embla_mem_false_page(pages[i]);
+        assert_status(embla_store_chunks(store, pages[i] - 1, CHUNKS, chunks, &count),
+                      EMBLA_ERR_ARGUMENT);
+        assert_ok(embla_store_chunks(store, pages[i], CHUNKS, chunks, &count));
+        embla_mem_false_page(0);
+        assert_true(count > 1 && count < CHUNKS);
+        for (size_t k = 0; k < count; k++) {
+            assert_int_equal((uintptr_t)chunks[k].memory % pages[i], 0);
+            assert_int_equal(chunks[k].bytes, pages[i]);
+        }
+        embla_store_free(store);
+    }
+    finish(&t);
+}
+
 static void chunks_that_cannot_be_are_refused(void **state)
 {
     size_t count = 99;
@@ -526,6 +551,7 @@ int main(int argc, char **argv)
          * not have been installed by its parent. */
         cmocka_unit_test(a_file_that_is_cut_under_a_writable_mapping_is_a_status),
         cmocka_unit_test(all_rows_are_in_chunks_that_share_no_page),
+        cmocka_unit_test(borders_of_chunks_are_on_pages_of_any_size),
         cmocka_unit_test(chunks_that_cannot_be_are_refused),
         cmocka_unit_test(a_writable_mapping_is_private),
         cmocka_unit_test(every_failure_of_a_writable_mapping_is_a_status),

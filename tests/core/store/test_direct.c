@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/injected.h"
 #include "base/mem.h"
 #include "files/io.h"
 #include "files/io_ring.h"
@@ -438,11 +439,30 @@ static void many_threads_may_look_up_rows_at_once(void **state)
     }
 }
 
+/* The reader starts with fewer threads, and needs at least one. */
+static void a_reader_works_with_the_threads_that_start(void **state)
+{
+    table t;
+    embla_store *store = NULL;
+    (void)state;
+    make(&t, 0, 200);
+    for (size_t n = 1; n <= 3; n++) {
+        embla_inject(EMBLA_INJECT_THREAD, n, true, EMBLA_SYSTEM_NO_MEMORY);
+        embla_status status = open_with(&t, EMBLA_READER_BUFFERED, 4, &store);
+        embla_inject(EMBLA_INJECT_THREAD, 0, false, EMBLA_SYSTEM_OK);
+        assert_status(status, n == 1 ? EMBLA_ERR_MEMORY : EMBLA_OK);
+        if (n > 1) embla_store_free(store);
+    }
+    assert_error_has("a reader needs at least 1 of 4 threads, and the system grants 0");
+    finish(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_have_names),
         cmocka_unit_test(options_that_cannot_be_are_refused),
+        cmocka_unit_test(a_reader_works_with_the_threads_that_start),
         cmocka_unit_test(every_depth_returns_the_rows),
         cmocka_unit_test(a_filter_that_forbids_io_uring_leaves_threads),
         cmocka_unit_test(a_file_in_tmpfs_is_read),

@@ -510,9 +510,6 @@ static void huge_pages_are_counted_by_the_system(void **state)
     embla_io_fail(1, true, EMBLA_SYSTEM_REFUSED);
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.huge_bytes, -1); /* not known, and no error */
-    embla_io_fail(2, true, EMBLA_SYSTEM_OTHER);
-    assert_ok(embla_store_describe(store, &info));
-    assert_int_equal(info.huge_bytes, -1);
     embla_io_fail(0, false, 0);
     embla_store_free(store);
     embla_store_options options = {.small_pages = true};
