@@ -57,6 +57,19 @@ static embla_table *table_of(embla_dtype dtype, size_t *dim)
     return table;
 }
 
+/* Stored rows; f32 and f64 have the byte order of the machine. */
+static void note_rows(embla_dtype dtype, const void *rows, size_t bytes, const char *before,
+                      const char *after)
+{
+    const char *name = embla_dtype_name(dtype);
+    if (dtype == EMBLA_F32)
+        bits_note_f32(rows, bytes / 4, "%s%s%s", before, name, after);
+    else if (dtype == EMBLA_F64)
+        bits_note_f64(rows, bytes / 8, "%s%s%s", before, name, after);
+    else
+        bits_note(rows, bytes, "%s%s%s", before, name, after);
+}
+
 static void note_lookups(embla_dtype dtype)
 {
     const embla_dtype outputs[] = {EMBLA_F32, EMBLA_BF16, EMBLA_F16};
@@ -67,9 +80,9 @@ static void note_lookups(embla_dtype dtype)
     int32_t *tokens = bits_tokens(3, COUNT, ROWS);
     unsigned char *out = bits_room(COUNT * (dim * 4 + bytes));
     embla_lookup_options options = {.threads = bits_threads, .raw = true};
-    bits_note(embla_table_row(table, 0), ROWS * bytes, "stored.%s", name);
+    note_rows(dtype, embla_table_row(table, 0), ROWS * bytes, "stored.", "");
     OK(embla_lookup(table, tokens, COUNT, &options, out));
-    bits_note(out, COUNT * bytes, "lookup.%s.raw", name);
+    note_rows(dtype, out, COUNT * bytes, "lookup.", ".raw");
     options.raw = false;
     for (size_t i = 0; i < COUNT_OF(outputs); i++) {
         options.out_dtype = outputs[i];

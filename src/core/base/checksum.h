@@ -19,6 +19,9 @@ typedef struct {
 
 EMBLA_PRIVATE void embla_checksum_begin(embla_checksum_state *state);
 EMBLA_PRIVATE void embla_checksum_add(embla_checksum_state *state, const void *bytes, size_t count);
+/* Adds `count` numbers of `size` bytes (1 to 8) as little-endian ones, on every machine. */
+EMBLA_PRIVATE void embla_checksum_numbers(embla_checksum_state *state, const void *numbers,
+                                          size_t size, size_t count);
 EMBLA_PRIVATE embla_checksum embla_checksum_end(const embla_checksum_state *state);
 /* All at once. */
 static inline embla_checksum embla_checksum_of(const void *bytes, size_t count)

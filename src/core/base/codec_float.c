@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* f32, f64, f16 and bf16, stored little-endian as in every file format. f32 and f64 are copied
- * unchanged, which is right only on little-endian machines; the build refuses other machines. */
+/* f32, f64, f16 and bf16. f16 and bf16 are little-endian, as in every file format. f32 and f64 are
+ * in the order of the machine: base/order.h. */
 #include <float.h>
 #include <string.h>
 
@@ -9,7 +9,6 @@
 #include "base/half.h"
 
 _Static_assert(FLT_EVAL_METHOD == 0, "floats are rounded to float at every step");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are little-endian");
 
 /* ---- f32 ---- */
 

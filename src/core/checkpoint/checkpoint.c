@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/dtype.h"
+#include "base/order.h"
 #include "files/cursor.h"
 #include "files/io.h"
 #include "formats/gguf.h"
@@ -334,6 +335,14 @@ embla_status embla_entry_read(const embla_checkpoint *cp, const embla_entry *ent
     if (bytes == 0) return EMBLA_OK;
     if (entry->made) return read_made(shard, entry, offset, bytes, out);
     return embla_map_read(shard->map, entry->offset + offset, bytes, out);
+}
+
+embla_status embla_entry_numbers(const embla_checkpoint *cp, const embla_entry *entry, size_t size,
+                                 size_t count, void *out)
+{
+    EMBLA_TRY(embla_entry_read(cp, entry, 0, size * count, out));
+    embla_order_turn(out, size, count);
+    return EMBLA_OK;
 }
 
 embla_status embla_checkpoint_read(const embla_checkpoint *cp, const char *name, int64_t offset,

@@ -65,6 +65,10 @@ EMBLA_PRIVATE embla_json_kind embla_checkpoint_kind(const embla_checkpoint *chec
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_entry_read(const embla_checkpoint *checkpoint,
                                                           const embla_entry *entry, uint64_t offset,
                                                           size_t bytes, void *out);
+/* Reads the first `count` numbers of `size` bytes, in the byte order of the machine. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_entry_numbers(const embla_checkpoint *checkpoint,
+                                                             const embla_entry *entry, size_t size,
+                                                             size_t count, void *out);
 /* Rows and dim of an entry that can be a table: rank 2, or rank 1 as one row. EMBLA_ERR_SHAPE
  * otherwise, and if rows or dim exceed the limits of a table (C10). */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_entry_shape(const embla_entry *entry, int64_t *rows,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "files/durable.h"
 
 #define KEY_SUM "checksum"
@@ -60,8 +61,8 @@ static void sum_begin(embla_checksum_state *state, const char *name, uint32_t ra
 {
     embla_checksum_begin(state);
     embla_checksum_add(state, name, strlen(name) + 1);
-    embla_checksum_add(state, &rank, sizeof rank);
-    embla_checksum_add(state, shape, rank * sizeof *shape);
+    embla_checksum_numbers(state, &rank, sizeof rank, 1);
+    embla_checksum_numbers(state, shape, sizeof *shape, rank);
 }
 
 static void sum_pairs(const embla_pair *pairs, size_t count, embla_checksum *sum)
@@ -76,6 +77,14 @@ static void sum_pairs(const embla_pair *pairs, size_t count, embla_checksum *sum
     }
 }
 
+/* Bytes of a number that has another order in memory than in files; otherwise 1. */
+static size_t number_bytes(const embla_element *element)
+{
+    if (!embla_order_is_big() || element->block_bits < 8) return 1;
+    bool same = element->dtype != 0 && !embla_order_differs(element->dtype);
+    return same ? 1 : element->block_bits / 8;
+}
+
 static void sum_tensors(const embla_saved *v, embla_checksum *sum)
 {
     for (size_t i = 0; i < v->count; i++) {
@@ -83,7 +92,8 @@ static void sum_tensors(const embla_saved *v, embla_checksum *sum)
         const uint64_t shape[2] = {p->rows, p->dim};
         embla_checksum_state state;
         sum_begin(&state, p->name, 2, shape);
-        embla_checksum_add(&state, p->at, (size_t)p->bytes);
+        const size_t size = number_bytes(p->element);
+        embla_checksum_numbers(&state, p->at, size, (size_t)p->bytes / size);
         sum_add(sum, &state);
     }
 }
@@ -93,7 +103,9 @@ static void sum_tensors(const embla_saved *v, embla_checksum *sum)
 static embla_status read_tensor(void *context, uint64_t offset, size_t bytes, void *out)
 {
     const embla_saved_tensor *p = context;
+    const size_t size = number_bytes(p->element);
     memcpy(out, p->at + offset, bytes);
+    embla_order_turn(out, size, bytes / size);
     return EMBLA_OK;
 }
 
@@ -164,6 +176,7 @@ static embla_status sum_entry(const embla_checkpoint *cp, const embla_entry *e, 
         char *out = to ? to + at : space;
         EMBLA_TRY(embla_entry_read(cp, e, at, n, out));
         embla_checksum_add(&state, out, n);
+        if (to) embla_order_turn(out, number_bytes(e->element), n / number_bytes(e->element));
     }
     sum_add(sum, &state);
     return EMBLA_OK;

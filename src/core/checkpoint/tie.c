@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 
 enum { BLOCK = 1 << 20 };
@@ -22,9 +23,11 @@ const char *embla_tie_name(embla_tie_kind kind)
 
 /* Raises *most to the largest |a - b| of count numbers; two NaNs, or two equal infinities, count
  * as equal. */
-static embla_status measure_difference(embla_dtype a_type, const void *a, embla_dtype b_type,
-                                       const void *b, size_t count, float *space, double *most)
+static embla_status measure_difference(embla_dtype a_type, void *a, embla_dtype b_type, void *b,
+                                       size_t count, float *space, double *most)
 {
+    embla_order_rows(a_type, a, count * (a_type == EMBLA_F64 ? 8 : 4));
+    embla_order_rows(b_type, b, count * (b_type == EMBLA_F64 ? 8 : 4));
     EMBLA_TRY(embla_dtype_decode(a_type, a, count, 0, space));
     EMBLA_TRY(embla_dtype_decode(b_type, b, count, 0, space + count));
     for (size_t i = 0; i < count; i++) {

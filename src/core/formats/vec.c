@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/order.h"
 #include "files/cursor.h"
 #include "files/decimal.h"
 #include "formats/vec.h"
@@ -220,6 +221,7 @@ static embla_status read_numbers(const embla_map *map, uint64_t row, const uint8
         const uint8_t *after = embla_decimal_read(field, end, &value);
         if (!after || field == p || (after < end && !embla_vec_separator(*after)))
             return refuse_number(map, row, column, field, end);
+        embla_order_turn(&value, sizeof value, 1);
         memcpy(out, &value, sizeof value); /* out may be unaligned */
         p = after;
     }

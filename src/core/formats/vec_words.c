@@ -3,6 +3,7 @@
  * words as labels of rows, and writing of rows. Words are copied to the arena as bytes. Memory
  * grows with the rows that were found, never with the count in a header.
  */
+#include "base/order.h"
 #include "formats/vec.h"
 
 #include <stdio.h>
@@ -333,6 +334,7 @@ size_t embla_vec_put_binary(const char *word, size_t length, const float *values
     memcpy(out, word, length);
     out[used++] = ' ';
     memcpy(out + used, values, dim * sizeof *values);
+    embla_order_turn(out + used, sizeof *values, dim);
     used += dim * sizeof *values;
     out[used++] = '\n';
     return used;
@@ -383,6 +385,7 @@ static embla_status write_rows(embla_durable *out, const embla_contents *content
     for (uint64_t row = 0; row < part->shape[0]; row += some) {
         if (some > part->shape[0] - row) some = part->shape[0] - row;
         EMBLA_TRY(part->read(part->context, row * row_bytes, (size_t)some * row_bytes, values));
+        embla_order_turn(values, sizeof *values, (size_t)some * dim);
         for (uint64_t i = 0; i < some; i++)
             EMBLA_TRY(write_row(out, contents, row + i, values + i * dim, put, line));
     }

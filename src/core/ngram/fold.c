@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/checksum.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "ngram/ngram.h"
 
@@ -91,6 +92,7 @@ static embla_status read_npy(const embla_checkpoint *file, const char *path, emb
     EMBLA_TRY(embla_fold_room((uint64_t)array.shape[0], &fold));
     embla_status status =
         embla_checkpoint_read(file, array.name, 0, (size_t)array.bytes, fold->values);
+    embla_order_turn(fold->values, sizeof *fold->values, (size_t)array.shape[0]);
     return finish(fold, path, status, out);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/order.h"
 #include "formats/gguf.h"
 #include "ngram/ngram_keys.h"
 
@@ -177,7 +178,7 @@ static embla_status read_tensor(embla_keys *r, const char *name, const int64_t *
             "%.200s: tensor '%.128s' has %u dimensions and type %s; expected one dimension of I64",
             r->cp->shown, found->name, (unsigned)found->rank, found->element->name);
     EMBLA_TRY(embla_arena_many(&r->arena, found->shape[0], sizeof *numbers, "constants", &numbers));
-    EMBLA_TRY(embla_entry_read(r->cp, found, 0, (size_t)found->bytes, numbers));
+    EMBLA_TRY(embla_entry_numbers(r->cp, found, sizeof *numbers, found->shape[0], numbers));
     *out = numbers;
     *count = (size_t)found->shape[0];
     return EMBLA_OK;
@@ -344,6 +345,7 @@ static embla_status read_pack_fold(embla_keys *r)
     EMBLA_TRY(embla_pack_list_check(
         &r->pack, EMBLA_PACK_LIST_FOLD,
         embla_checksum_of(r->own->values, (size_t)tokens * sizeof(int32_t)), r->cp->shown));
+    embla_order_turn(r->own->values, sizeof *r->own->values, (size_t)tokens);
     r->p.fold = r->own;
     return embla_fold_check(r->own, r->cp->shown);
 }

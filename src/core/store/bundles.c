@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 bool embla_bundles_find(const embla_bundles *b, const int64_t *rows, uint64_t *at)
 {
@@ -76,6 +77,7 @@ embla_status embla_bundles_open(const embla_checkpoint *cp, const embla_pack *pa
     EMBLA_TRY(embla_pack_list_check(pack, EMBLA_PACK_LIST_INDEX,
                                     embla_checksum_of(b->keys, b->count * sizeof *b->keys),
                                     cp->shown));
+    embla_order_turn(b->keys, sizeof *b->keys, b->count);
     return index_keys(b, cp->shown);
 }
 

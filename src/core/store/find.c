@@ -476,9 +476,6 @@ embla_status embla_store_open(const embla_checkpoint *cp, const char *name, int3
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "layer is %d; it must be -1 (the first layer with a table) or greater",
                           (int)layer);
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s is little-endian, but this machine is big-endian", cp->shown);
     const char *pattern = name ? name : cp->chosen;
     if (!pattern && embla_pack_text(cp)) return embla_store_open_pack(cp, layer, options, out);
     embla_status status = pattern ? EMBLA_OK : choose_table(&s, layer, &pattern);

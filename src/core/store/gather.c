@@ -3,6 +3,7 @@
  * read. */
 #include <string.h>
 
+#include "base/order.h"
 #include "store/bundles.h"
 #include "store/gather.h"
 
@@ -173,6 +174,7 @@ static bool copy_bundled(embla_gather *g, const embla_row_piece *p, const char *
     char *out = embla_row_piece_out(g, p);
     int64_t number;
     memcpy(&number, from, sizeof number);
+    embla_order_turn(&number, sizeof number, 1);
     if (number != g->rows[p->item >> 2]) return false;
     from += EMBLA_PACK_NUMBER;
     memcpy(out, from + part->code_at, part->code_bytes);

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/stop.h"
 #include "checkpoint/saved.h"
 #include "formats/safetensors.h"
@@ -190,16 +191,19 @@ static embla_status describe_hasher(writer *w)
     return EMBLA_OK;
 }
 
-/* The checksums of the lists that the pack will have. */
+/* The checksums of the lists that the pack will have. From here on, the lists are in the byte order
+ * of files. */
 static embla_status sum_lists(writer *w)
 {
-    const void *const lists[EMBLA_PACK_LISTS] = {[EMBLA_PACK_LIST_FOLD] = w->fold,
-                                                 [EMBLA_PACK_LIST_INDEX] = w->keys,
-                                                 [EMBLA_PACK_LIST_ORDER] = w->order};
+    void *const lists[EMBLA_PACK_LISTS] = {[EMBLA_PACK_LIST_FOLD] = w->fold,
+                                           [EMBLA_PACK_LIST_INDEX] = w->keys,
+                                           [EMBLA_PACK_LIST_ORDER] = w->order};
     for (int i = 0; i < EMBLA_PACK_LISTS; i++) {
         char text[EMBLA_SUM_TEXT];
         uint64_t bytes = embla_pack_list_bytes(&w->pack, (embla_pack_list)i);
         if (bytes == 0) continue;
+        size_t size = i == EMBLA_PACK_LIST_INDEX ? 8 : 4;
+        embla_order_turn(lists[i], size, (size_t)bytes / size);
         embla_sum_text(embla_checksum_of(lists[i], (size_t)bytes), text);
         EMBLA_TRY(embla_arena_text(&w->arena, text, sizeof text - 1, &w->pack.sums[i]));
     }
@@ -271,6 +275,7 @@ static embla_status end_sum(void *context, int64_t number)
 {
     writer *w = context;
     embla_checksum sum = embla_checksum_end(&w->sum);
+    embla_order_turn(&sum, sizeof sum.low, 2);
     memcpy(w->sums + (size_t)number * SUM, &sum, SUM);
     embla_checksum_begin(&w->sum);
     return EMBLA_OK;
@@ -311,7 +316,10 @@ static embla_status make_bundles(writer *w, uint64_t first)
                                 .out_stride = step};
     EMBLA_TRY(embla_source_read(&source, &job));
     EMBLA_TRY(embla_source_check(&source));
-    for (size_t i = 0; i < job.count; i++) memcpy(items + i * step, numbers + i, EMBLA_PACK_NUMBER);
+    for (size_t i = 0; i < job.count; i++) {
+        memcpy(items + i * step, numbers + i, EMBLA_PACK_NUMBER);
+        embla_order_turn(items + i * step, EMBLA_PACK_NUMBER, 1);
+    }
     copy_to_pages(&p->bundle_pages, items, count, w->pages);
     w->until = w->from + ((count - 1) / p->bundle_pages.group + 1) * p->bundle_pages.group_bytes;
     embla_checksum_add(&w->sum, w->pages, (size_t)(w->until - w->from));

@@ -8,7 +8,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/stop.h"
+#include "checkpoint/saved.h"
 #include "lookup/lookup.h"
 #include "store/bundles.h"
 #include "store/pack.h"
@@ -44,6 +46,7 @@ static embla_status check_sum(void *context, int64_t number)
     embla_checksum found = embla_checksum_end(&v->sum), wanted;
     embla_checksum_begin(&v->sum);
     EMBLA_TRY(embla_checkpoint_read(v->cp, EMBLA_PACK_SUMS, number * SUM, SUM, &wanted));
+    embla_order_turn(&wanted, sizeof wanted.low, 2);
     if (found.high == wanted.high && found.low == wanted.low) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_FORMAT,
                       "%.200s is damaged: block %" PRId64 " of %" PRId64
@@ -94,6 +97,7 @@ static embla_status compare_bundles(verifier *v, const char *items, size_t count
     EMBLA_TRY(embla_row_part_of(&v->store->row, 0, 0, &part));
     for (size_t i = 0; i < count * rows_per_ngram; i++) {
         memcpy(&numbers[i], items + i * step, sizeof *numbers);
+        embla_order_turn(&numbers[i], sizeof *numbers, 1);
         if (numbers[i] < 0 || numbers[i] >= v->pack.rows) numbers[i] = 0; /* differs by its key */
     }
     const embla_row_source source = embla_store_source(v->store);
@@ -128,6 +132,7 @@ static embla_status verify_window(verifier *v, int64_t first, size_t count, char
     EMBLA_TRY(embla_checkpoint_read(v->cp, EMBLA_PACK_BUNDLES, (int64_t)at, pages, memory));
     EMBLA_TRY(embla_checkpoint_read(v->cp, EMBLA_PACK_INDEX, first * (int64_t)sizeof *keys,
                                     count * sizeof *keys, keys));
+    embla_order_turn(keys, sizeof *keys, count);
     embla_checksum_add(&v->sum, memory, pages);
     for (size_t i = 0; i < count; i++)
         memcpy(items + i * (size_t)p->bytes, memory + embla_pack_item_at(p, i), (size_t)p->bytes);
@@ -192,16 +197,18 @@ static embla_status compare_list(const verifier *v, const char *what, const int6
 static embla_status compare_fold(const verifier *v)
 {
     embla_ngram_info info;
-    embla_checksum ours, theirs;
+    embla_checksum ours;
+    char text[EMBLA_SUM_TEXT], source[33];
     EMBLA_TRY(embla_ngram_describe(v->options->ngram, &info));
     if (!info.folded) return EMBLA_OK;
     EMBLA_TRY(embla_pack_list_sum(v->cp, &v->pack, EMBLA_PACK_LIST_FOLD, &ours));
-    theirs = embla_checksum_of(info.folded, (size_t)info.tokens * sizeof *info.folded);
-    if (ours.high == theirs.high && ours.low == theirs.low) return EMBLA_OK;
+    embla_sum_text(ours, text);
+    embla_fold_checksum(embla_ngram_fold(v->options->ngram), source);
+    if (strcmp(text, source) == 0) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_SHAPE,
-                      "%.200s has another fold than the source: its checksum is %016" PRIx64
-                      ", that of the source is %016" PRIx64 "; write the pack again",
-                      v->cp->shown, ours.low, theirs.low);
+                      "%.200s has another fold than the source: its checksum is %s, that of the "
+                      "source is %s; write the pack again",
+                      v->cp->shown, text, source);
 }
 
 static embla_status compare_hasher(const verifier *v)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "checkpoint/pack_manifest.h"
 
 enum { AT_ONCE = 512 };
@@ -39,6 +40,7 @@ static embla_status read_npy(const list *l, const embla_checkpoint *file, const 
         size_t n = all - i < (int64_t)step ? (size_t)(all - i) : step;
         EMBLA_TRY(embla_checkpoint_read(file, array->name, i * (int64_t)sizeof *rows,
                                         n * sizeof *rows, rows));
+        embla_order_turn(rows, sizeof *rows, n);
         EMBLA_TRY(l->add(l->context, rows, n, &enough));
     }
     return EMBLA_OK;
@@ -53,6 +55,7 @@ static embla_status read_bundle(const embla_checkpoint *file, const embla_entry 
         EMBLA_TRY(embla_entry_read(file, bundles,
                                    at + h * (uint64_t)(pack->row_bytes + EMBLA_PACK_NUMBER),
                                    sizeof *rows, rows + h));
+    embla_order_turn(rows, sizeof *rows, pack->rows_per_ngram);
     return EMBLA_OK;
 }
 
@@ -74,6 +77,7 @@ static embla_status read_bundles(const list *l, const embla_checkpoint *file,
         if (i % AT_ONCE == 0)
             EMBLA_TRY(embla_entry_read(file, order, (uint64_t)i * sizeof *numbers,
                                        n * sizeof *numbers, numbers));
+        if (i % AT_ONCE == 0) embla_order_turn(numbers, sizeof *numbers, n);
         uint32_t number = numbers[i % AT_ONCE];
         if (number >= pack->bundles)
             return embla_fail(EMBLA_ERR_FORMAT,

@@ -15,6 +15,7 @@
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/bundles.h"
@@ -146,10 +147,22 @@ static embla_status set_range(embla_store *store)
     return EMBLA_OK;
 }
 
+/* Rows of a store are used as they are in the file, also where they are mapped. */
+static embla_status check_order(const embla_store *store)
+{
+    embla_dtype dtype = store->row.format.dtype;
+    if (!embla_order_differs(dtype)) return EMBLA_OK;
+    return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                      "rows of %s are little-endian in files, but this machine is big-endian, so "
+                      "their bytes cannot be used in place; open a table, which copies them",
+                      embla_dtype_name(dtype));
+}
+
 embla_status embla_store_finish(embla_store *store, embla_store **out)
 {
     const embla_placement_ops *placement = placement_of(store->options.placement);
-    embla_status status = set_range(store);
+    embla_status status = check_order(store);
+    if (status == EMBLA_OK) status = set_range(store);
     embla_extents_settle(store);
     if (status == EMBLA_OK) status = placement->open(store);
     if (status != EMBLA_OK) {

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "table/table.h"
 
@@ -19,9 +20,6 @@ static const embla_format in_memory = {.name = "memory", .one_table = true};
 /* Only what a file can hold: rows without gaps, whose numbers need no scale, one for each token. */
 static embla_status check(const embla_table *table, const embla_vocab *vocab)
 {
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "files are little-endian, but this machine is big-endian");
     if (table->source.stride != table->row.bytes)
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "the table has rows of %zu bytes, %zu bytes apart; a checkpoint has no "
@@ -44,6 +42,17 @@ static embla_status check(const embla_table *table, const embla_vocab *vocab)
     return EMBLA_OK;
 }
 
+/* Rows in the byte order of files. */
+static embla_status turn_rows(const embla_directory *directory, const embla_map *map,
+                              const embla_entry *entry, uint64_t first, uint64_t count, void *out)
+{
+    size_t row = (size_t)(entry->bytes / entry->shape[0]), bytes = (size_t)count * row;
+    (void)directory;
+    EMBLA_TRY(embla_map_read(map, first * row, bytes, out));
+    embla_order_rows(entry->element->dtype, out, bytes);
+    return EMBLA_OK;
+}
+
 static embla_status describe(const embla_table *table, embla_directory *directory)
 {
     embla_entry *entry = NULL;
@@ -56,6 +65,8 @@ static embla_status describe(const embla_table *table, embla_directory *director
     entry->shape[0] = (uint64_t)table->source.rows;
     entry->shape[1] = table->row.format.dim;
     entry->bytes = (uint64_t)table->source.rows * table->row.bytes;
+    entry->made = embla_order_differs(element->dtype);
+    directory->make = turn_rows;
     return EMBLA_OK;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "base/status.h"
 #include "checkpoint/facts.h"
 #include "table/table.h"
@@ -24,6 +25,8 @@ static embla_status read_rows(const embla_checkpoint *cp, const embla_entry *ent
         EMBLA_TRY(embla_entry_read(cp, entry, (uint64_t)row * table->row.bytes,
                                    count * table->row.bytes,
                                    table->writable + (size_t)row * table->row.bytes));
+        embla_order_rows(table->row.format.dtype, table->writable + (size_t)row * table->row.bytes,
+                         count * table->row.bytes);
     }
     return EMBLA_OK;
 }
@@ -90,11 +93,9 @@ embla_status embla_table_open(const embla_checkpoint *cp, const char *name,
         return embla_fail(EMBLA_ERR_UNSUPPORTED,
                           "%.200s: tensor '%.128s' has type %s, which cannot be a table", cp->shown,
                           entry->name, entry->element->name);
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        return embla_fail(EMBLA_ERR_UNSUPPORTED,
-                          "%.200s is little-endian, but this machine is big-endian", cp->shown);
-    EMBLA_TRY(cp->copy || entry->made ? open_copy(cp, entry, rows, dim, &ours, &table)
-                                      : open_view(cp, entry, rows, dim, &ours, &table));
+    bool copies = cp->copy || entry->made || embla_order_differs(entry->element->dtype);
+    EMBLA_TRY(copies ? open_copy(cp, entry, rows, dim, &ours, &table)
+                     : open_view(cp, entry, rows, dim, &ours, &table));
     embla_status status = options && options->by_row ? EMBLA_OK : read_mapping(cp, entry, table);
     if (status != EMBLA_OK) {
         embla_table_free(table);

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/status.h"
 
 typedef struct {
@@ -66,16 +67,19 @@ EMBLA_CHECKED embla_status embla_word_list_insert(embla_word_list *list, embla_w
 
 /* ---- inline, for loops over the words of a text ---- */
 
-/* The first 8 bytes of a word as a number; a shorter word is followed by zeros. */
+/* The first 8 bytes of a word as a little-endian number; a shorter word is followed by zeros. */
 static inline uint64_t embla_word_first(const char *p, size_t length)
 {
     uint64_t first = 0;
     if (length >= 8) {
         memcpy(&first, p, 8);
+        embla_order_turn(&first, sizeof first, 1);
     } else if (length >= 4) { /* the two halves overlap */
         uint32_t low, high;
         memcpy(&low, p, 4);
         memcpy(&high, p + length - 4, 4);
+        embla_order_turn(&low, sizeof low, 1);
+        embla_order_turn(&high, sizeof high, 1);
         first = low | (uint64_t)high << (8 * (length - 4));
     } else {
         for (size_t i = 0; i < length; i++) first |= (uint64_t)(uint8_t)p[i] << (8 * i);

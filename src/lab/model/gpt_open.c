@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "model/gpt_config.h"
 #include "model/gpt_ngram.h"
@@ -146,6 +147,7 @@ static embla_status read_numbers(opening *o, const embla_entry *entry, uint64_t 
     size_t size;
     EMBLA_TRY(embla_dtype_row_bytes(entry->element->dtype, 1, &size));
     EMBLA_TRY(embla_entry_read(o->cp, entry, at * size, count * size, o->raw));
+    embla_order_rows(entry->element->dtype, o->raw, count * size);
     return embla_dtype_decode(entry->element->dtype, o->raw, count, 0, out);
 }
 

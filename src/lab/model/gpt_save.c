@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/order.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "files/json_out.h"
@@ -172,6 +173,7 @@ static embla_status read_part(void *context, uint64_t offset, size_t bytes, void
         memcpy(out, s->values + offset, bytes);
     else
         read_transposed(s, (size_t)offset / sizeof(float), bytes / sizeof(float), out);
+    embla_order_turn(out, sizeof(float), bytes / sizeof(float));
     return EMBLA_OK;
 }
 

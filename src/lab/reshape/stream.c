@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/stop.h"
 #include "files/cursor.h"
 
@@ -86,15 +87,26 @@ static void replace_nans(uint8_t *f32, size_t bytes)
         if (is_nan(embla_le32(f32 + i))) embla_put_le32(0x7fc00000u, f32 + i);
 }
 
+/* Decodes a row of a file. Its bytes are the same again at the end. */
+static embla_status decode_row(embla_dtype dtype, uint8_t *row, size_t bytes, size_t dim,
+                               float *out)
+{
+    embla_order_rows(dtype, row, bytes);
+    embla_status status = embla_dtype_decode(dtype, row, dim, 0.0f, out);
+    embla_order_rows(dtype, row, bytes);
+    return status;
+}
+
 /* Re-encodes one row, decodes the result and counts the row. */
-static embla_status recode_row(embla_stream *s, const uint8_t *old, uint8_t *new)
+static embla_status recode_row(embla_stream *s, uint8_t *old, uint8_t *new)
 {
     embla_stream_buffers *d = s->buffers;
     embla_dtype from = s->entry->element->dtype, to = s->element->dtype;
-    EMBLA_TRY(embla_dtype_decode(from, old, s->dim, 0.0f, d->before));
+    EMBLA_TRY(decode_row(from, old, s->old_row, s->dim, d->before));
     EMBLA_TRY(embla_dtype_encode(to, d->before, s->dim, 0.0f, new));
+    embla_order_rows(to, new, s->new_row);
     if (s->plain_nan) replace_nans(new, s->new_row);
-    EMBLA_TRY(embla_dtype_decode(to, new, s->dim, 0.0f, d->after));
+    EMBLA_TRY(decode_row(to, new, s->new_row, s->dim, d->after));
     embla_account_row(s->line, d->before, from == EMBLA_F64 ? old : NULL, d->after, s->dim);
     return EMBLA_OK;
 }
@@ -108,13 +120,13 @@ static embla_status count_row(embla_stream *s, uint8_t *row)
         s->line->rows_same++;
         return EMBLA_OK;
     }
-    EMBLA_TRY(embla_dtype_decode(dtype, row, s->dim, 0.0f, d->before));
+    EMBLA_TRY(decode_row(dtype, row, s->new_row, s->dim, d->before));
     if (!s->plain_nan) {
         embla_account_same(s->line, d->before, dtype == EMBLA_F64 ? row : NULL, s->dim);
         return EMBLA_OK;
     }
     replace_nans(row, s->new_row);
-    EMBLA_TRY(embla_dtype_decode(dtype, row, s->dim, 0.0f, d->after));
+    EMBLA_TRY(decode_row(dtype, row, s->new_row, s->dim, d->after));
     embla_account_row(s->line, d->before, NULL, d->after, s->dim);
     return EMBLA_OK;
 }

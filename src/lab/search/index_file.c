@@ -47,12 +47,12 @@ static embla_status sum_both(const embla_index *index, char model[EMBLA_SUM_TEXT
 /* The checksum of what is read when an index is opened, apart from the other checksums. */
 static void sum_lists(const embla_index *index, char out[EMBLA_SUM_TEXT])
 {
-    const size_t bytes = (size_t)embla_table_rows(index->table) * sizeof *index->begin;
+    const size_t rows = (size_t)embla_table_rows(index->table);
     embla_checksum_state state;
     embla_checksum_begin(&state);
-    embla_checksum_add(&state, &index->line_count, sizeof index->line_count);
-    embla_checksum_add(&state, index->begin, bytes);
-    embla_checksum_add(&state, index->number, bytes);
+    embla_checksum_numbers(&state, &index->line_count, sizeof index->line_count, 1);
+    embla_checksum_numbers(&state, index->begin, sizeof *index->begin, rows);
+    embla_checksum_numbers(&state, index->number, sizeof *index->number, rows);
     embla_sum_text(embla_checksum_end(&state), out);
 }
 
@@ -115,7 +115,7 @@ static embla_status read_numbers(embla_index *index, const embla_checkpoint *cp,
                           " numbers of I64",
                           cp->shown, name, e->bytes, e->element->name, rows);
     EMBLA_TRY(embla_arena_many(&index->arena, rows, sizeof *numbers, "lines", &numbers));
-    EMBLA_TRY(embla_entry_read(cp, e, 0, (size_t)e->bytes, numbers));
+    EMBLA_TRY(embla_entry_numbers(cp, e, sizeof *numbers, rows, numbers));
     for (uint64_t i = 0; i < rows; i++) {
         if (numbers[i] < least || numbers[i] >= limit)
             return embla_fail(EMBLA_ERR_FORMAT,

@@ -41,7 +41,7 @@ static void sum_section(const embla_reading *r, uint64_t from, uint64_t to, embl
 {
     embla_checksum_state state;
     embla_checksum_begin(&state);
-    embla_checksum_add(&state, &from, sizeof from);
+    embla_checksum_numbers(&state, &from, sizeof from, 1);
     for (size_t i = 0; i < r->count; i++) {
         uint64_t first = r->starts[i] > from ? r->starts[i] : from;
         uint64_t end = r->starts[i + 1] < to ? r->starts[i + 1] : to;

@@ -12,6 +12,7 @@
 #include "base/checksum.h"
 #include "base/finite.h"
 #include "base/json_text.h"
+#include "base/order.h"
 #include "checkpoint/saved.h"
 #include "checkpoint/vocab.h"
 #include "files/durable.h"
@@ -183,6 +184,7 @@ embla_status embla_wordvec_load(embla_wordvec *wordvec, const char *path)
 typedef struct {
     const char *values;
     size_t row_bytes, row_stride;
+    size_t size; /* bytes of a number */
 } rows_of;
 
 static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void *out)
@@ -195,6 +197,7 @@ static embla_status read_rows(void *context, uint64_t offset, size_t bytes, void
         memcpy((char *)out + done, r->values + row * r->row_stride + at, n);
         done += n;
     }
+    embla_order_turn(out, r->size, bytes / r->size);
     return EMBLA_OK;
 }
 
@@ -219,10 +222,12 @@ static embla_status write_rows(embla_wordvec *w, pair_list *l, embla_durable *fi
            stride = w->context.stride * sizeof(float);
     EMBLA_TRY(embla_wordvec_table(w, &table));
     uint64_t words = (uint64_t)w->lexicon.count, grams = (uint64_t)w->grams.count;
-    rows_of tokens = {embla_table_row(table, 0), row, stride};
-    rows_of counts = {(const char *)w->lexicon.counts, sizeof(int64_t), sizeof(int64_t)};
-    rows_of subwords = {(const char *)w->grams.values, row, stride};
-    rows_of buckets = {(const char *)w->grams.buckets, sizeof(int32_t), sizeof(int32_t)};
+    rows_of tokens = {embla_table_row(table, 0), row, stride, sizeof(float)};
+    rows_of counts = {(const char *)w->lexicon.counts, sizeof(int64_t), sizeof(int64_t),
+                      sizeof(int64_t)};
+    rows_of subwords = {(const char *)w->grams.values, row, stride, sizeof(float)};
+    rows_of buckets = {(const char *)w->grams.buckets, sizeof(int32_t), sizeof(int32_t),
+                       sizeof(int32_t)};
     const embla_part parts[] = {part_of("embedding.weight", "F32", words, dim, &tokens),
                                 part_of("counts", "I64", words, 0, &counts),
                                 part_of("subwords", "F32", grams, dim, &subwords),

@@ -13,6 +13,7 @@
 
 #include "base/kernels.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "checkpoint/saved.h"
 #include "encoder/encoder.h"
 #include "tokenizer/tokenize.h"
@@ -26,15 +27,18 @@ static void sum_table(embla_checksum_state *state, const embla_table *table)
     const uint64_t shape[] = {(uint64_t)source->rows, row->format.dim, (uint64_t)row->format.dtype};
     int64_t tokens = 0;
     const int64_t *mapping = embla_table_mapping(table, &tokens);
-    embla_checksum_add(state, shape, sizeof shape);
-    embla_checksum_add(state, &row->format.scale, sizeof row->format.scale);
+    const size_t size = !embla_order_differs(row->format.dtype) ? 1
+                        : row->format.dtype == EMBLA_F64        ? 8
+                                                         : 4; /* of a number that is turned */
+    embla_checksum_numbers(state, shape, sizeof *shape, 3);
+    embla_checksum_numbers(state, &row->format.scale, sizeof row->format.scale, 1);
     if (source->stride == row->bytes) {
-        embla_checksum_add(state, source->data, (size_t)source->rows * row->bytes);
+        embla_checksum_numbers(state, source->data, size, (size_t)source->rows * row->bytes / size);
     } else {
         for (int64_t r = 0; r < source->rows; r++)
-            embla_checksum_add(state, embla_source_at(source, r), row->bytes);
+            embla_checksum_numbers(state, embla_source_at(source, r), size, row->bytes / size);
     }
-    if (mapping) embla_checksum_add(state, mapping, (size_t)tokens * sizeof *mapping);
+    if (mapping) embla_checksum_numbers(state, mapping, sizeof *mapping, (size_t)tokens);
 }
 
 /* The strings of all tokens, and the tokens of a text with many kinds of characters: a tokenizer
@@ -50,7 +54,7 @@ static embla_status sum_tokenizer(embla_checksum_state *state, const embla_token
         embla_name name = {0};
         const bool has = embla_token_name(t, (int32_t)i, false, &name);
         const uint32_t length = has ? name.length : UINT32_MAX;
-        embla_checksum_add(state, &length, sizeof length);
+        embla_checksum_numbers(state, &length, sizeof length, 1);
         if (has) embla_checksum_add(state, name.bytes, name.length);
     }
     embla_checksum_add(state, t->pipeline, strlen(t->pipeline));
@@ -58,7 +62,7 @@ static embla_status sum_tokenizer(embla_checksum_state *state, const embla_token
     embla_status status = embla_tokenize(e, probe, sizeof probe - 1, NULL);
     /* a tokenizer may have no token for a character of the probe: then it says so for both */
     if (status == EMBLA_OK || status == EMBLA_ERR_NOT_FOUND) {
-        embla_checksum_add(state, e->tokens, e->count * sizeof *e->tokens);
+        embla_checksum_numbers(state, e->tokens, sizeof *e->tokens, e->count);
         status = EMBLA_OK;
     }
     embla_tokenized_free(e);
@@ -72,16 +76,17 @@ embla_status embla_encoder_checksum(const embla_encoder *encoder, embla_checksum
                              (int32_t)encoder->rules.most};
     EMBLA_TRY(embla_table_check_file(encoder->table));
     embla_checksum_begin(&state);
-    embla_checksum_add(&state, rules, sizeof rules);
-    embla_checksum_add(&state, &encoder->scale, sizeof encoder->scale);
+    embla_checksum_numbers(&state, rules, sizeof *rules, 4);
+    embla_checksum_numbers(&state, &encoder->scale, sizeof encoder->scale, 1);
     sum_table(&state, encoder->table);
     if (encoder->subwords && !encoder->subwords->with_words)
         sum_table(&state, encoder->subwords->table);
     if (encoder->weights)
-        embla_checksum_add(&state, encoder->weights,
-                           encoder->weight_count * sizeof *encoder->weights);
+        embla_checksum_numbers(&state, encoder->weights, sizeof *encoder->weights,
+                               encoder->weight_count);
     if (encoder->components)
-        embla_checksum_add(&state, encoder->components, encoder->component_bytes);
+        embla_checksum_numbers(&state, encoder->components, sizeof *encoder->components,
+                               encoder->component_bytes / sizeof *encoder->components);
     EMBLA_TRY(sum_tokenizer(&state, encoder->tokenizer));
     EMBLA_TRY(embla_table_check_file(encoder->table));
     *out = embla_checksum_end(&state);
@@ -121,7 +126,7 @@ static embla_status read_components(const embla_checkpoint *cp, embla_encoder *e
     encoder->components = memory;
     encoder->component_count = (size_t)e->shape[0];
     encoder->component_bytes = (size_t)e->bytes;
-    return embla_entry_read(cp, e, 0, (size_t)e->bytes, memory);
+    return embla_entry_numbers(cp, e, sizeof(float), (size_t)e->bytes / sizeof(float), memory);
 }
 
 static embla_status read_weights(const embla_checkpoint *cp, embla_encoder *encoder)
@@ -134,7 +139,7 @@ static embla_status read_weights(const embla_checkpoint *cp, embla_encoder *enco
     EMBLA_TRY(embla_mem_new(count * sizeof(double), "the weights of tokens", &memory));
     double *weights = memory;
     float *halves = (float *)memory + count; /* the floats are read into the upper half */
-    embla_status status = embla_entry_read(cp, e, 0, count * sizeof(float), halves);
+    embla_status status = embla_entry_numbers(cp, e, sizeof(float), count, halves);
     for (size_t i = 0; status == EMBLA_OK && i < count; i++) {
         float weight = 0.0f;
         memcpy(&weight, (const char *)halves + i * sizeof weight, sizeof weight);

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "encoder/encoder.h"
 
@@ -200,6 +201,7 @@ static embla_status read_weight_part(const embla_checkpoint *cp, const embla_ten
     size_t size = 0;
     EMBLA_TRY(embla_dtype_row_bytes(tensor->dtype, 1, &size));
     EMBLA_TRY(embla_checkpoint_read(cp, tensor->name, (int64_t)(at * size), count * size, bytes));
+    embla_order_rows(tensor->dtype, bytes, count * size);
     if (tensor->dtype == EMBLA_F64) {
         memcpy(out, bytes, count * sizeof *out);
         return EMBLA_OK;

@@ -50,7 +50,7 @@ static embla_status read_counts(const embla_checkpoint *cp, size_t words, embla_
     EMBLA_TRY(embla_mem_new(words * sizeof(int64_t), "the counts of words", &memory));
     encoder->counts = memory;
     encoder->count_count = words;
-    if (stored) return embla_entry_read(cp, entry, 0, words * sizeof(int64_t), memory);
+    if (stored) return embla_entry_numbers(cp, entry, sizeof(int64_t), words, memory);
     memcpy(memory, d->label_counts, words * sizeof(int64_t));
     return EMBLA_OK;
 }
