@@ -157,10 +157,11 @@ static inline bool decode_32_neon(const byte *codes, float times, embla_write_mo
     uint8x16_t lost = vdupq_n_u8(0);
     for (size_t i = 0; i < 32; i += 16) {
         uint8x16_t x = vld1q_u8(codes + i);
-        int16x8_t low = vshll_n_s8(vget_low_s8(vreinterpretq_s8_u8(x)), 7);
-        int16x8_t high = vshll_high_n_s8(vreinterpretq_s8_u8(x), 7);
-        embla_neon_put_f16(vandq_u16(vreinterpretq_u16_s16(low), keep), scale, mode, out + i);
-        embla_neon_put_f16(vandq_u16(vreinterpretq_u16_s16(high), keep), scale, mode, out + i + 8);
+        int8x16_t s = vreinterpretq_s8_u8(x);
+        uint16x8_t low = vreinterpretq_u16_s16(vshll_n_s8(vget_low_s8(s), 7));
+        uint16x8_t high = vreinterpretq_u16_s16(vshll_high_n_s8(s, 7));
+        embla_sixteen halves = embla_sixteen_of_f16(vandq_u16(low, keep), vandq_u16(high, keep));
+        embla_sixteen_put_times(halves, scale, mode, out + i);
         lost = vorrq_u8(lost, vceqq_u8(vandq_u8(x, most), most));
     }
     return vmaxvq_u8(lost) != 0;
@@ -251,7 +252,8 @@ static void e5m2_decode_neon(const void *in, size_t n, float scale, embla_write_
     const byte *codes = in;
     const float32x4_t times = vdupq_n_f32(scale);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) embla_neon_put_upper(vld1q_u8(codes + i), times, mode, out + i);
+    for (; i + 16 <= n; i += 16)
+        embla_sixteen_put_times(embla_sixteen_of_upper(vld1q_u8(codes + i)), times, mode, out + i);
     e5m2_decode(codes + i, n - i, scale, mode, out + i);
 }
 

@@ -225,9 +225,10 @@ static void f16_decode_neon(const void *in, size_t n, float scale, embla_write_m
 {
     const char *bytes = in;
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        float16x8_t x = vreinterpretq_f16_u8(embla_neon_load(bytes + 2 * i));
-        embla_put_neon(out + i, vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x), mode);
+    for (; i + 16 <= n; i += 16) {
+        const char *at = bytes + 2 * i;
+        embla_sixteen_put(embla_sixteen_of_f16(embla_neon_u16(at), embla_neon_u16(at + 16)), mode,
+                          out + i);
     }
     f16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }
@@ -249,10 +250,10 @@ static void bf16_decode_neon(const void *in, size_t n, float scale, embla_write_
 {
     const char *bytes = in;
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint16x8_t x = vreinterpretq_u16_u8(embla_neon_load(bytes + 2 * i));
-        uint32x4_t low = vshll_n_u16(vget_low_u16(x), 16), high = vshll_high_n_u16(x, 16);
-        embla_put_neon(out + i, vreinterpretq_f32_u32(low), vreinterpretq_f32_u32(high), mode);
+    for (; i + 16 <= n; i += 16) {
+        const char *at = bytes + 2 * i;
+        embla_sixteen_put(embla_sixteen_of_bf16(embla_neon_u16(at), embla_neon_u16(at + 16)), mode,
+                          out + i);
     }
     bf16_decode(bytes + 2 * i, n - i, scale, mode, out + i);
 }

@@ -25,6 +25,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -322,12 +323,89 @@ EMBLA_AVX512 static void f4_e2m1_decode_avx512(const void *in, size_t n, float s
 
 #endif
 
+#if EMBLA_ARM
+
+/* The upper bytes of the f16 of `twice`, and of the numbers of f4_e2m1, which has -0. Their lower
+ * bytes are 0. */
+static const uint8_t twice_f16[16] = {0x00, 0x3c, 0x40, 0x42, 0x44, 0x46, 0x48, 0x4a,
+                                      0x00, 0xbc, 0xc0, 0xc2, 0xc4, 0xc6, 0xc8, 0xca};
+static const uint8_t e2m1_f16[16] = {0x00, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46,
+                                     0x80, 0xb8, 0xbc, 0xbe, 0xc0, 0xc2, 0xc4, 0xc6};
+
+static void mxfp4_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                              float *out)
+{
+    const unsigned char *block = in;
+    const uint8x16_t table = vld1q_u8(twice_f16);
+    (void)scale;
+    for (size_t i = 0; i < n; i += MX_BLOCK, block += MX_BYTES) {
+        const float32x4_t half = vdupq_n_f32(power_of(block[0]) * 0.5f);
+        const uint8x16_t q = vld1q_u8(block + 1);
+        embla_sixteen low = embla_sixteen_of_upper(embla_neon_low_half(table, q));
+        embla_sixteen high = embla_sixteen_of_upper(embla_neon_high_half(table, q));
+        embla_sixteen_put_times(low, half, mode, out + i);
+        embla_sixteen_put_times(high, half, mode, out + i + MX_BLOCK / 2);
+    }
+}
+
+/* Half of each of the four scales of an nvfp4 block. */
+static inline float32x4_t half_scales_neon(const unsigned char *block)
+{
+    uint32_t word;
+    memcpy(&word, block, sizeof word);
+    uint16x4_t codes = vget_low_u16(vmovl_u8(vcreate_u8(word)));
+    uint16x4_t f16 = vshl_n_u16(vand_u16(codes, vdup_n_u16(0x7f)), 7);
+    f16 = vbic_u16(f16, vceq_u16(codes, vdup_n_u16(0x7f)));
+    return vmulq_n_f32(vcvt_f32_f16(vreinterpret_f16_u16(f16)), 128.0f);
+}
+
+static void nvfp4_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                              float *out)
+{
+    const unsigned char *block = in;
+    const uint8x16_t table = vld1q_u8(twice_f16);
+    (void)scale;
+    for (size_t i = 0; i < n; i += NV_BLOCK, block += NV_BYTES) {
+        float half[NV_GROUPS];
+        vst1q_f32(half, half_scales_neon(block));
+        for (size_t g = 0; g < NV_GROUPS; g++) {
+            uint8x8_t q = vld1_u8(block + NV_GROUPS + 8 * g);
+            uint8x16_t codes = vcombine_u8(vand_u8(q, vdup_n_u8(15)), vshr_n_u8(q, 4));
+            embla_sixteen_put_times(embla_sixteen_of_upper(vqtbl1q_u8(table, codes)),
+                                    vdupq_n_f32(half[g]), mode, out + i + NV_GROUP * g);
+        }
+    }
+}
+
+static void f4_e2m1_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                                float *out)
+{
+    const unsigned char *bytes = in;
+    const uint8x16_t table = vld1q_u8(e2m1_f16);
+    const float32x4_t times = vdupq_n_f32(scale);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const uint8x16_t q = vld1q_u8(bytes + i / 2);
+        uint8x16_t even = embla_neon_low_half(table, q), odd = embla_neon_high_half(table, q);
+        embla_sixteen first = embla_sixteen_of_upper(vzip1q_u8(even, odd));
+        embla_sixteen second = embla_sixteen_of_upper(vzip2q_u8(even, odd));
+        embla_sixteen_put_times(first, times, mode, out + i);
+        embla_sixteen_put_times(second, times, mode, out + i + 16);
+    }
+    f4_e2m1_decode(bytes + i / 2, n - i, scale, mode, out + i);
+}
+
+#endif
+
 const embla_codec embla_codec_mxfp4 = {
-    .decode = EMBLA_ISA_TABLE(mxfp4_decode, NULL, mxfp4_decode_avx2, mxfp4_decode_avx512),
+    .decode =
+        EMBLA_ISA_TABLE(mxfp4_decode, mxfp4_decode_neon, mxfp4_decode_avx2, mxfp4_decode_avx512),
     .encode = {mxfp4_encode}};
 const embla_codec embla_codec_nvfp4 = {
-    .decode = EMBLA_ISA_TABLE(nvfp4_decode, NULL, nvfp4_decode_avx2, nvfp4_decode_avx512),
+    .decode =
+        EMBLA_ISA_TABLE(nvfp4_decode, nvfp4_decode_neon, nvfp4_decode_avx2, nvfp4_decode_avx512),
     .encode = {nvfp4_encode}};
 const embla_codec embla_codec_f4_e2m1 = {
-    .decode = EMBLA_ISA_TABLE(f4_e2m1_decode, NULL, f4_e2m1_decode_avx2, f4_e2m1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(f4_e2m1_decode, f4_e2m1_decode_neon, f4_e2m1_decode_avx2,
+                              f4_e2m1_decode_avx512),
     .encode = {f4_e2m1_encode}};

@@ -60,7 +60,8 @@ static void i8_decode_neon(const void *in, size_t n, float scale, embla_write_mo
     const signed char *bytes = in;
     const float32x4_t times = vdupq_n_f32(scale);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) embla_neon_put_bytes(vld1q_s8(bytes + i), times, mode, out + i);
+    for (; i + 16 <= n; i += 16)
+        embla_sixteen_put_times(embla_sixteen_of_bytes(vld1q_s8(bytes + i)), times, mode, out + i);
     i8_decode(bytes + i, n - i, scale, mode, out + i);
 }
 

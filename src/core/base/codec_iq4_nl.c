@@ -16,6 +16,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -132,6 +133,27 @@ EMBLA_AVX512 static void iq4_nl_decode_avx512(const void *in, size_t n, float sc
 
 #endif
 
-const embla_codec embla_codec_iq4_nl = {
-    .decode = EMBLA_ISA_TABLE(iq4_nl_decode, NULL, iq4_nl_decode_avx2, iq4_nl_decode_avx512),
-    .encode = {iq4_nl_encode}};
+#if EMBLA_ARM
+
+static void iq4_nl_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                               float *out)
+{
+    const unsigned char *block = in;
+    const uint8x16_t table = vreinterpretq_u8_s8(vld1q_s8(levels));
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const float32x4_t d = embla_neon_f16(block);
+        const uint8x16_t q = vld1q_u8(block + 2);
+        int8x16_t low = vreinterpretq_s8_u8(embla_neon_low_half(table, q));
+        int8x16_t high = vreinterpretq_s8_u8(embla_neon_high_half(table, q));
+        embla_sixteen_put_times(embla_sixteen_of_bytes(low), d, mode, out + i);
+        embla_sixteen_put_times(embla_sixteen_of_bytes(high), d, mode, out + i + HALF);
+    }
+}
+
+#endif
+
+const embla_codec embla_codec_iq4_nl = {.decode = EMBLA_ISA_TABLE(iq4_nl_decode, iq4_nl_decode_neon,
+                                                                  iq4_nl_decode_avx2,
+                                                                  iq4_nl_decode_avx512),
+                                        .encode = {iq4_nl_encode}};

@@ -12,6 +12,7 @@
  * read: ggml's encoders search for scales by weights that a table does not have.
  */
 #include "base/codec_k.h"
+#include "base/codec_neon.h"
 
 enum { BLOCK_BYTES = 136, LOW = 4, CODES = 8 };
 
@@ -93,5 +94,30 @@ EMBLA_AVX512 static void iq4_xs_decode_avx512(const void *in, size_t n, float sc
 
 #endif
 
-const embla_codec embla_codec_iq4_xs = {
-    .decode = EMBLA_ISA_TABLE(iq4_xs_decode, NULL, iq4_xs_decode_avx2, iq4_xs_decode_avx512)};
+#if EMBLA_ARM
+
+static void iq4_xs_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                               float *out)
+{
+    const unsigned char *block = in;
+    const uint8x16_t table = vreinterpretq_u8_s8(vld1q_s8(values));
+    (void)scale;
+    for (size_t i = 0; i < n; i += EMBLA_SUPER, block += BLOCK_BYTES) {
+        const float d = vgetq_lane_f32(embla_neon_f16(block), 0);
+        for (size_t b = 0; b < 8; b++) {
+            const float32x4_t group = vdupq_n_f32(d * (float)scale_of(block, b));
+            const uint8x16_t codes = vld1q_u8(block + CODES + 16 * b);
+            int8x16_t low = vreinterpretq_s8_u8(embla_neon_low_half(table, codes));
+            int8x16_t high = vreinterpretq_s8_u8(embla_neon_high_half(table, codes));
+            float *to = out + i + 32 * b;
+            embla_sixteen_put_times(embla_sixteen_of_bytes(low), group, mode, to);
+            embla_sixteen_put_times(embla_sixteen_of_bytes(high), group, mode, to + 16);
+        }
+    }
+}
+
+#endif
+
+const embla_codec embla_codec_iq4_xs = {.decode = EMBLA_ISA_TABLE(iq4_xs_decode, iq4_xs_decode_neon,
+                                                                  iq4_xs_decode_avx2,
+                                                                  iq4_xs_decode_avx512)};

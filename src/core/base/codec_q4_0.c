@@ -110,15 +110,16 @@ static const uint8_t steps_f16[16] = {0xc8, 0xc7, 0xc6, 0xc5, 0xc4, 0xc2, 0xc0, 
 static void q4_0_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
                              float *out)
 {
-    const char *block = in;
-    const uint8x16_t steps = vld1q_u8(steps_f16), low_half = vdupq_n_u8(15);
+    const unsigned char *block = in;
+    const uint8x16_t steps = vld1q_u8(steps_f16);
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
         const float32x4_t d = embla_neon_f16(block);
-        uint8x16_t q = embla_neon_load(block + 2);
-        uint8x16_t low = vqtbl1q_u8(steps, vandq_u8(q, low_half));
-        embla_neon_put_upper(low, d, mode, out + i);
-        embla_neon_put_upper(vqtbl1q_u8(steps, vshrq_n_u8(q, 4)), d, mode, out + i + HALF);
+        const uint8x16_t q = vld1q_u8(block + 2);
+        embla_sixteen low = embla_sixteen_of_upper(embla_neon_low_half(steps, q));
+        embla_sixteen high = embla_sixteen_of_upper(embla_neon_high_half(steps, q));
+        embla_sixteen_put_times(low, d, mode, out + i);
+        embla_sixteen_put_times(high, d, mode, out + i + HALF);
     }
 }
 

@@ -15,6 +15,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -129,6 +130,28 @@ EMBLA_AVX512 static void q4_1_decode_avx512(const void *in, size_t n, float scal
 
 #endif
 
+#if EMBLA_ARM
+
+static void q4_1_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
+        const float32x4_t m = embla_neon_f16(block + 2);
+        const float32x4_t d = is_nan(block + 2) ? m : embla_neon_f16(block);
+        const uint8x16_t q = vld1q_u8(block + 4);
+        int8x16_t low = vreinterpretq_s8_u8(vandq_u8(q, vdupq_n_u8(15)));
+        int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(q, 4));
+        embla_sixteen x = embla_sixteen_times(embla_sixteen_of_bytes(low), d);
+        embla_sixteen y = embla_sixteen_times(embla_sixteen_of_bytes(high), d);
+        embla_sixteen_put(embla_sixteen_plus(x, m), mode, out + i);
+        embla_sixteen_put(embla_sixteen_plus(y, m), mode, out + i + HALF);
+    }
+}
+
+#endif
+
 const embla_codec embla_codec_q4_1 = {
-    .decode = EMBLA_ISA_TABLE(q4_1_decode, NULL, q4_1_decode_avx2, q4_1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q4_1_decode, q4_1_decode_neon, q4_1_decode_avx2, q4_1_decode_avx512),
     .encode = {q4_1_encode}};

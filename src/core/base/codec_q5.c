@@ -17,6 +17,7 @@
  */
 #include <math.h>
 
+#include "base/codec_neon.h"
 #include "base/dtype.h"
 #include "base/half.h"
 
@@ -251,9 +252,58 @@ EMBLA_AVX512 static void q5_1_decode_avx512(const void *in, size_t n, float scal
 
 #endif
 
+#if EMBLA_ARM
+
+/* Sixteen times five bits, as bytes: halves, and two bytes with the fifth bits. */
+static inline uint8x16_t five_bits_neon(uint8x16_t halves, const unsigned char *fifths)
+{
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t spread = vcombine_u8(vdup_n_u8(fifths[0]), vdup_n_u8(fifths[1]));
+    uint8x16_t set = vtstq_u8(spread, vld1q_u8(bits));
+    return vorrq_u8(halves, vandq_u8(set, vdupq_n_u8(16)));
+}
+
+static void q5_0_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const unsigned char *block = in;
+    const uint8x16_t middle = vdupq_n_u8(16);
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_0) {
+        const float32x4_t d = embla_neon_f16(block);
+        const uint8x16_t q = vld1q_u8(block + 6);
+        uint8x16_t low = five_bits_neon(vandq_u8(q, vdupq_n_u8(15)), block + 2);
+        uint8x16_t high = five_bits_neon(vshrq_n_u8(q, 4), block + 4);
+        int8x16_t a = vreinterpretq_s8_u8(vsubq_u8(low, middle));
+        int8x16_t b = vreinterpretq_s8_u8(vsubq_u8(high, middle));
+        embla_sixteen_put_times(embla_sixteen_of_bytes(a), d, mode, out + i);
+        embla_sixteen_put_times(embla_sixteen_of_bytes(b), d, mode, out + i + HALF);
+    }
+}
+
+static void q5_1_decode_neon(const void *in, size_t n, float scale, embla_write_mode mode,
+                             float *out)
+{
+    const unsigned char *block = in;
+    (void)scale;
+    for (size_t i = 0; i < n; i += BLOCK, block += BYTES_1) {
+        const float32x4_t m = embla_neon_f16(block + 2);
+        const float32x4_t d = is_nan(block + 2) ? m : embla_neon_f16(block);
+        const uint8x16_t q = vld1q_u8(block + 8);
+        uint8x16_t low = five_bits_neon(vandq_u8(q, vdupq_n_u8(15)), block + 4);
+        uint8x16_t high = five_bits_neon(vshrq_n_u8(q, 4), block + 6);
+        embla_sixteen x = embla_sixteen_of_bytes(vreinterpretq_s8_u8(low));
+        embla_sixteen y = embla_sixteen_of_bytes(vreinterpretq_s8_u8(high));
+        embla_sixteen_put(embla_sixteen_plus(embla_sixteen_times(x, d), m), mode, out + i);
+        embla_sixteen_put(embla_sixteen_plus(embla_sixteen_times(y, d), m), mode, out + i + HALF);
+    }
+}
+
+#endif
+
 const embla_codec embla_codec_q5_0 = {
-    .decode = EMBLA_ISA_TABLE(q5_0_decode, NULL, q5_0_decode_avx2, q5_0_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q5_0_decode, q5_0_decode_neon, q5_0_decode_avx2, q5_0_decode_avx512),
     .encode = {q5_0_encode}};
 const embla_codec embla_codec_q5_1 = {
-    .decode = EMBLA_ISA_TABLE(q5_1_decode, NULL, q5_1_decode_avx2, q5_1_decode_avx512),
+    .decode = EMBLA_ISA_TABLE(q5_1_decode, q5_1_decode_neon, q5_1_decode_avx2, q5_1_decode_avx512),
     .encode = {q5_1_encode}};

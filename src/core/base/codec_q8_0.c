@@ -99,8 +99,10 @@ static void q8_0_decode_neon(const void *in, size_t n, float scale, embla_write_
     (void)scale;
     for (size_t i = 0; i < n; i += BLOCK, block += BLOCK_BYTES) {
         const float32x4_t d = embla_neon_f16(block);
-        embla_neon_put_bytes(vld1q_s8(block + 2), d, mode, out + i);
-        embla_neon_put_bytes(vld1q_s8(block + 18), d, mode, out + i + 16);
+        embla_sixteen low = embla_sixteen_of_bytes(vld1q_s8(block + 2));
+        embla_sixteen high = embla_sixteen_of_bytes(vld1q_s8(block + 18));
+        embla_sixteen_put_times(low, d, mode, out + i);
+        embla_sixteen_put_times(high, d, mode, out + i + 16);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/codec_neon.h"
 #include "base/half.h"
 #include "base/kernels.h"
 #include "base/options.h"
@@ -152,8 +153,43 @@ EMBLA_AVX512 static void f4_avx512(const embla_row_format *f, const byte *codes,
 
 #endif
 
+#if EMBLA_ARM
+
+/* The same as scale_of, with the CPU's conversion. */
+static inline float scale_neon(embla_scales scales, byte code)
+{
+    if (scales != EMBLA_SCALES_E4M3_16) return embla_f32_from_ue8m0(code);
+    if ((code & 0x7f) == 0x7f) return embla_f32_from_e4m3(code);
+    uint16_t half = (uint16_t)((code & 0x80u) << 8 | (code & 0x7fu) << 7);
+    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(half))), 0) * 256.0f;
+}
+
+static void f4_neon(const embla_row_format *f, const byte *codes, const byte *scales, size_t n,
+                    embla_write_mode mode, float *out)
+{
+    static const uint8_t upper[16] = {0x00, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46,
+                                      0x80, 0xb8, 0xbc, 0xbe, 0xc0, 0xc2, 0xc4, 0xc6};
+    const uint8x16_t table = vld1q_u8(upper); /* e2m1, as the upper bytes of f16 */
+    const float32x4_t times = vdupq_n_f32(f->scale);
+    const unsigned bits = group_bits(f->scales);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const float32x4_t d = vdupq_n_f32(scale_neon(f->scales, scales[i >> bits]));
+        uint8x8_t q = vld1_u8(codes + i / 2);
+        uint8x16_t even = vcombine_u8(vand_u8(q, vdup_n_u8(15)), vdup_n_u8(0));
+        uint8x16_t odd = vcombine_u8(vshr_n_u8(q, 4), vdup_n_u8(0));
+        uint8x16_t x = vqtbl1q_u8(table, vzip1q_u8(even, odd));
+        embla_sixteen_put_times(embla_sixteen_times(embla_sixteen_of_upper(x), d), times, mode,
+                                out + i);
+    }
+    if (i < n)
+        f4_numbers(codes + i / 2, n - i, scale_of(f->scales, scales[i >> bits]), f->scale, out + i);
+}
+
+#endif
+
 static embla_scaled_fn *const f4_rows[EMBLA_ISA_COUNT] =
-    EMBLA_ISA_TABLE(f4_scalar, NULL, f4_avx2, f4_avx512);
+    EMBLA_ISA_TABLE(f4_scalar, f4_neon, f4_avx2, f4_avx512);
 
 /* ---- checking formats ---- */
 

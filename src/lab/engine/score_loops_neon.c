@@ -9,7 +9,7 @@
 
 #if EMBLA_ARM
 
-#include "base/half.h"
+#include "base/codec_neon.h"
 
 enum {
     LANES = EMBLA_SCORE_LANES,
@@ -22,10 +22,7 @@ enum {
 
 typedef embla_score_sums sums;
 
-/* Sixteen numbers. */
-typedef struct {
-    float32x4_t of[4];
-} floats16;
+typedef embla_sixteen floats16;
 
 /* The sums of some rows with a vector, and with themselves. */
 typedef struct {
@@ -87,45 +84,15 @@ EMBLA_BODY size_t size_of(embla_dtype dtype)
     return dtype == EMBLA_F32 ? 4 : dtype == EMBLA_I8 ? 1 : 2;
 }
 
-/* Sixteen signed bytes as floats. */
-EMBLA_BODY floats16 from_bytes(const char *bytes)
-{
-    int8x16_t x = vld1q_s8((const int8_t *)bytes);
-    int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_high_s8(x);
-    return (floats16){
-        {vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
-         vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))}};
-}
-
-EMBLA_BODY floats16 from_f16(uint8x16_t first, uint8x16_t second)
-{
-    float16x8_t a = vreinterpretq_f16_u8(first), b = vreinterpretq_f16_u8(second);
-    return (floats16){{vcvt_f32_f16(vget_low_f16(a)), vcvt_high_f32_f16(a),
-                       vcvt_f32_f16(vget_low_f16(b)), vcvt_high_f32_f16(b)}};
-}
-
-EMBLA_BODY floats16 from_bf16(uint8x16_t first, uint8x16_t second)
-{
-    uint16x8_t a = vreinterpretq_u16_u8(first), b = vreinterpretq_u16_u8(second);
-    return (floats16){{vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(a), 16)),
-                       vreinterpretq_f32_u32(vshll_high_n_u16(a, 16)),
-                       vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(b), 16)),
-                       vreinterpretq_f32_u32(vshll_high_n_u16(b, 16))}};
-}
-
 /* Sixteen numbers of a row. */
 EMBLA_BODY floats16 decode(embla_dtype dtype, const char *bytes, float scale)
 {
-    const uint8_t *u = (const uint8_t *)bytes;
-    if (dtype == EMBLA_BF16) return from_bf16(vld1q_u8(u), vld1q_u8(u + 16));
-    if (dtype == EMBLA_F16) return from_f16(vld1q_u8(u), vld1q_u8(u + 16));
-    if (dtype == EMBLA_F32)
-        return (floats16){
-            {vreinterpretq_f32_u8(vld1q_u8(u)), vreinterpretq_f32_u8(vld1q_u8(u + 16)),
-             vreinterpretq_f32_u8(vld1q_u8(u + 32)), vreinterpretq_f32_u8(vld1q_u8(u + 48))}};
-    floats16 x = from_bytes(bytes);
-    for (size_t j = 0; j < 4; j++) x.of[j] = vmulq_n_f32(x.of[j], scale);
-    return x;
+    if (dtype == EMBLA_F32) return load((const float *)(const void *)bytes);
+    if (dtype == EMBLA_I8)
+        return embla_sixteen_times(embla_sixteen_of_bytes(vld1q_s8((const int8_t *)bytes)),
+                                   vdupq_n_f32(scale));
+    const uint16x8_t a = embla_neon_u16(bytes), b = embla_neon_u16(bytes + 16);
+    return dtype == EMBLA_F16 ? embla_sixteen_of_f16(a, b) : embla_sixteen_of_bf16(a, b);
 }
 
 /* side, dtype and squares are constants where this is inlined, so that all sums are in registers.
@@ -166,11 +133,6 @@ EMBLA_BODY void plain(const sums *s, size_t v, size_t row, size_t side, embla_dt
 
 /* ---- q8_0 ---- */
 
-EMBLA_BODY float32x4_t scale_of(const char *block)
-{
-    return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(embla_load_u16(block))));
-}
-
 EMBLA_BODY void q8_0(const sums *s, size_t v, size_t row, size_t side)
 {
     const float *y = s->vectors + v * s->stride;
@@ -180,8 +142,10 @@ EMBLA_BODY void q8_0(const sums *s, size_t v, size_t row, size_t side)
 #pragma GCC unroll 4
         for (size_t r = 0; r < side; r++) {
             const char *block = s->rows[row + r] + i / Q8 * Q8_BYTES;
-            const float32x4_t d = scale_of(block);
-            const floats16 low = from_bytes(block + 2), high = from_bytes(block + 2 + LANES);
+            const float32x4_t d = embla_neon_f16(block);
+            const int8_t *q = (const int8_t *)block + 2;
+            const floats16 low = embla_sixteen_of_bytes(vld1q_s8(q));
+            const floats16 high = embla_sixteen_of_bytes(vld1q_s8(q + LANES));
             __builtin_prefetch(block + AHEAD);
 #pragma GCC unroll 4
             for (size_t j = 0; j < 4; j++) {
@@ -215,7 +179,7 @@ EMBLA_BODY void q8_0_whole(const sums *s, size_t v, size_t row, size_t side)
 #pragma GCC unroll 2
         for (size_t r = 0; r < side; r++) {
             const char *block = s->rows[row + r] + i / Q8 * Q8_BYTES;
-            const float32x4_t d = scale_of(block), dd = vmulq_f32(d, d);
+            const float32x4_t d = embla_neon_f16(block), dd = vmulq_f32(d, d);
             __builtin_prefetch(block + AHEAD);
 #pragma GCC unroll 2
             for (size_t j = 0; j < 2; j++) {
