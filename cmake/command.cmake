@@ -12,7 +12,8 @@ function(embla_command variable target)
     get_target_property(folder ${target} BINARY_DIR)
   endif()
   file(RELATIVE_PATH place ${PROJECT_BINARY_DIR} ${folder})
-  set(script ${PROJECT_BINARY_DIR}/run/${place}/$<TARGET_FILE_NAME:${target}>)
+  cmake_path(APPEND PROJECT_BINARY_DIR run ${place} OUTPUT_VARIABLE folder)
+  set(script ${folder}/$<TARGET_FILE_NAME:${target}>)
   list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
   file(GENERATE OUTPUT ${script}
     CONTENT "#!/bin/sh\nexec ${emulator} $<TARGET_FILE:${target}> \"$@\"\n"
