@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lost pages are of our maps: the handler of system/system_memory.h asks for the entry of a map,
- * which is then marked as lost, and replaces the page by zeros.
+/* Which lost pages are of our maps: the handler of system/system_memory.h asks for the entry of a
+ * map, which is then marked as lost, and replaces the page by zeros.
  *
  * The handler may run at any time in any thread, while other threads open and close files. So what
  * it calls here follows no pointers: the address and size of each map are in a fixed array of
