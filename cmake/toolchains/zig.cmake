@@ -29,6 +29,9 @@ list(FIND systems ${CMAKE_MATCH_2} at)
 math(EXPR at "${at} + 1")
 list(GET systems ${at} CMAKE_SYSTEM_NAME)
 
+set(CMAKE_OSX_SYSROOT "") # zig has its own
+set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined") # which zig adds to debug builds
+
 # CMake wants one file for each tool: small scripts that call zig.
 set(tools ${CMAKE_BINARY_DIR}/zig-${EMBLA_ZIG_TARGET})
 if(NOT EXISTS ${tools}/done)

@@ -112,6 +112,10 @@ static embla_status set_names(const embla_store_options *options, embla_copy *c)
     const char *given = options->shared_name;
     const char *folder =
         options->shared_folder ? options->shared_folder : embla_system_memory_folder();
+    if (!folder)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "this system has no folder for files in memory; choose one "
+                          "(shared_folder)");
     if (!given)
         (void)snprintf(c->name, sizeof c->name, "embla-%016" PRIx64, c->wanted.identity[1]);
     else if (*given == '\0' || *given == '.' || strchr(given, '/') || strlen(given) > NAME_MOST)

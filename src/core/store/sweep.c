@@ -161,6 +161,10 @@ embla_status embla_store_sweep(const char *folder, bool unused, embla_sweep_repo
 {
     sweeping s = {
         .path = folder ? folder : embla_system_memory_folder(), .named = true, .unused = unused};
+    if (!s.path)
+        return embla_fail(EMBLA_ERR_UNSUPPORTED,
+                          "this system has no folder for files in memory; name the folder of the "
+                          "copies");
     EMBLA_TRY(embla_io_open_folder(s.path, &s.folder));
     embla_status status = embla_io_list(s.folder, s.path, sweep_entry, &s);
     embla_io_drop(s.folder);

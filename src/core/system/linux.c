@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux: files, locks, and what belongs to the process. */
+/* Linux: files, events, and random bytes. */
 #include "system/posix.h"
 
 #include <errno.h>
@@ -7,12 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/random.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NO_REPLACE = 1 }; /* of renameat2: musl has neither the function nor the number */
@@ -40,14 +37,6 @@ embla_outcome embla_system_direct(embla_handle file, embla_handle *out)
     return embla_posix_ended(0);
 }
 
-embla_outcome embla_system_again(embla_handle file, embla_handle *out)
-{
-    int fd = fcntl((int)file, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) return embla_posix_failed();
-    *out = fd;
-    return embla_posix_ended(0);
-}
-
 void embla_system_forget(embla_handle file, uint64_t offset, uint64_t bytes)
 {
     (void)posix_fadvise((int)file, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -61,23 +50,9 @@ embla_outcome embla_system_allocate(embla_handle file, uint64_t offset, uint64_t
     return done;
 }
 
-embla_outcome embla_system_set_mode(embla_handle file, unsigned mode)
-{
-    return embla_posix_ended(fchmod((int)file, (mode_t)mode));
-}
-
 embla_outcome embla_system_sync(embla_handle file)
 {
     return embla_posix_ended(fsync((int)file));
-}
-
-embla_outcome embla_system_space(embla_handle file, uint64_t *out)
-{
-    struct statvfs found;
-    if (fstatvfs((int)file, &found) != 0) return embla_posix_failed();
-    uint64_t unit = found.f_frsize > 0 ? found.f_frsize : found.f_bsize;
-    *out = found.f_bavail > UINT64_MAX / unit ? UINT64_MAX : found.f_bavail * unit;
-    return embla_posix_ended(0);
 }
 
 size_t embla_system_path(embla_handle file, char *out, size_t size)
@@ -102,19 +77,6 @@ embla_outcome embla_system_rename(embla_folder folder, const char *from, const c
 }
 
 /* ---- locks ---- */
-
-embla_outcome embla_system_lock(embla_handle file, embla_lock_kind kind)
-{
-    int how = kind == EMBLA_LOCK_SHARED ? LOCK_SH : LOCK_EX;
-    embla_outcome done = embla_posix_ended(flock((int)file, how | LOCK_NB));
-    if (done.number == ENOLCK || done.number == EINVAL) done.error = EMBLA_SYSTEM_UNSUPPORTED;
-    return done;
-}
-
-void embla_system_unlock(embla_handle file)
-{
-    (void)flock((int)file, LOCK_UN);
-}
 
 /* A line of /proc/locks: "1: FLOCK ADVISORY WRITE 4711 00:19:23 0 EOF", with the device in
  * hexadecimal digits. */
@@ -158,33 +120,9 @@ embla_outcome embla_system_signal(embla_handle event)
 
 /* ---- the process ---- */
 
-long embla_system_process(void)
-{
-    return (long)getpid();
-}
-
-unsigned embla_system_user(void)
-{
-    return (unsigned)geteuid();
-}
-
 bool embla_system_random(void *out, size_t bytes)
 {
     return getrandom(out, bytes, GRND_NONBLOCK) == (ssize_t)bytes;
-}
-
-void embla_system_sleep(int64_t nanoseconds)
-{
-    const struct timespec time = {.tv_sec = nanoseconds / 1000000000,
-                                  .tv_nsec = (long)(nanoseconds % 1000000000)};
-    (void)nanosleep(&time, NULL);
-}
-
-int64_t embla_system_clock(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 const char *embla_system_memory_folder(void)

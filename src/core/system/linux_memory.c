@@ -6,10 +6,8 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* Numbers of madvise that the headers of older C libraries lack; an older kernel rejects them. */
@@ -20,11 +18,6 @@ enum {
 };
 
 /* ---- pages ---- */
-
-size_t embla_system_page(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
 
 /* With pages of 64 KiB a huge page has 512 MiB: aligning to it would waste address space, and a
  * table of one row would take as much. */
@@ -68,32 +61,10 @@ void *embla_system_take(size_t bytes)
     return base + front;
 }
 
-void embla_system_give(void *memory, size_t bytes)
-{
-    (void)munmap(memory, bytes);
-}
-
-void *embla_system_take_block(size_t alignment, size_t bytes)
-{
-    return aligned_alloc(alignment, bytes);
-}
-
-void embla_system_give_block(void *block)
-{
-    free(block);
-}
-
 void embla_system_small_pages(void *memory, size_t bytes)
 {
     (void)madvise(memory, bytes,
                   MADV_NOHUGEPAGE); /* a failure means that there are no huge pages */
-}
-
-bool embla_system_is_limited(void)
-{
-    struct rlimit space, data;
-    return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
-           (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
 /* ---- huge pages ---- */
@@ -159,16 +130,6 @@ embla_outcome embla_system_map(embla_handle file, size_t bytes, embla_map_kind k
     if (memory == MAP_FAILED) return embla_posix_failed();
     *out = memory;
     return embla_posix_ended(0);
-}
-
-void embla_system_unmap(void *memory, size_t bytes)
-{
-    (void)munmap(memory, bytes);
-}
-
-embla_outcome embla_system_random_order(void *memory, size_t bytes)
-{
-    return embla_posix_ended(madvise(memory, bytes, MADV_RANDOM));
 }
 
 embla_outcome embla_system_resident(void *memory, size_t bytes, unsigned char *flags)

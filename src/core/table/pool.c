@@ -153,7 +153,7 @@ static void add_columns_neon(const chunk *c, size_t n, double *sums)
 #endif
 
 typedef void add_columns_fn(const chunk *c, size_t n, double *sums);
-static add_columns_fn *const add_columns[] =
+static add_columns_fn *const add_columns[EMBLA_ISA_COUNT] =
     EMBLA_ISA_TABLE(add_columns_scalar, add_columns_neon, add_columns_avx2, add_columns_avx512);
 
 static double weight_of(const sequence *s, size_t t)

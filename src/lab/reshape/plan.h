@@ -5,8 +5,6 @@
 #ifndef EMBLA_RESHAPE_PLAN_H
 #define EMBLA_RESHAPE_PLAN_H
 
-#include <sys/stat.h>
-
 #include "reshape/labels.h"
 #include "reshape/stream.h"
 
