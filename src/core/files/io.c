@@ -397,7 +397,7 @@ embla_status embla_io_random(const void *memory, size_t bytes, const char *name)
 
 embla_status embla_io_resident(const void *memory, size_t bytes, const char *name, uint64_t *out)
 {
-    unsigned char flags[4096]; /* one for each page */
+    unsigned char flags[4096] = {0}; /* one for each page */
     size_t length, page;
     char *start = pages_of(memory, bytes, &length, &page);
     const char *first = memory, *end = first + bytes;
