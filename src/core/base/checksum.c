@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* f32, f64, f16 and bf16. f16 and bf16 are little-endian, as in every file format. f32 and f64 are
- * in the order of the machine: base/order.h. */
+ * in the order of the machine: base/byte_order.h. */
 #include <float.h>
 #include <string.h>
 

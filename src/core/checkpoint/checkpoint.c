@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/dtype.h"
-#include "base/order.h"
 #include "files/cursor.h"
 #include "files/io.h"
 #include "formats/gguf.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "files/durable.h"
 
 #define KEY_SUM "checksum"

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 
 enum { BLOCK = 1 << 20 };

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "files/cursor.h"
 #include "files/decimal.h"
 #include "formats/vec.h"

@@ -3,7 +3,7 @@
  * words as labels of rows, and writing of rows. Words are copied to the arena as bytes. Memory
  * grows with the rows that were found, never with the count in a header.
  */
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "formats/vec.h"
 
 #include <stdio.h>

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/checksum.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "ngram/ngram.h"
 

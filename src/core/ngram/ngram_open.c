@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/dtype.h"
-#include "base/order.h"
 #include "formats/gguf.h"
 #include "ngram/ngram_keys.h"
 

@@ -3,10 +3,10 @@
  * Keys are hashes, so a bucket of the table has about one key, and a search is two cache misses. */
 #include "store/bundles.h"
 
+#include "base/byte_order.h"
 #include "base/hash.h"
 #include "base/layout.h"
 #include "base/mem.h"
-#include "base/order.h"
 
 bool embla_bundles_find(const embla_bundles *b, const int64_t *rows, uint64_t *at)
 {

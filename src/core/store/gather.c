@@ -3,7 +3,7 @@
  * read. */
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "store/bundles.h"
 #include "store/gather.h"
 

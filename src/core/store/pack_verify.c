@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/stop.h"
 #include "checkpoint/saved.h"
 #include "lookup/lookup.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "checkpoint/pack_manifest.h"
 
 enum { AT_ONCE = 512 };

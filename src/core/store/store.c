@@ -10,12 +10,12 @@
 
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/failure.h"
 #include "base/kernels.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/threads.h"
 #include "files/io.h"
 #include "store/bundles.h"

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "checkpoint/checkpoint.h"
 #include "table/table.h"
 

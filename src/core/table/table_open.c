@@ -5,9 +5,9 @@
  * Text, columns-first arrays and files that everyone may write to are read into memory, in blocks,
  * so that only the table itself needs memory.
  */
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "base/status.h"
 #include "checkpoint/facts.h"
 #include "table/table.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/byte_order.h"
 #include "base/hash.h"
-#include "base/order.h"
 #include "base/status.h"
 
 typedef struct {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "model/gpt_config.h"
 #include "model/gpt_ngram.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/order.h"
+#include "base/byte_order.h"
 #include "files/durable.h"
 #include "files/io.h"
 #include "files/json_out.h"

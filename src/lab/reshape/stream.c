@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "base/stop.h"
 #include "files/cursor.h"
 

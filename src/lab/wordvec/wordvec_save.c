@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/checksum.h"
 #include "base/finite.h"
 #include "base/json_text.h"
-#include "base/order.h"
 #include "checkpoint/saved.h"
 #include "checkpoint/vocab.h"
 #include "files/durable.h"

@@ -11,9 +11,9 @@
  */
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/kernels.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "checkpoint/saved.h"
 #include "encoder/encoder.h"
 #include "tokenizer/tokenize.h"

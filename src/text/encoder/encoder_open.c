@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/order.h"
 #include "checkpoint/checkpoint.h"
 #include "encoder/encoder.h"
 

@@ -4,8 +4,8 @@
  * a file or written to one. All other dtypes are read byte by byte: their rows have the same bytes
  * in files and in memory. On little-endian machines nothing here does anything.
  */
-#ifndef EMBLA_BASE_ORDER_H
-#define EMBLA_BASE_ORDER_H
+#ifndef EMBLA_BASE_BYTE_ORDER_H
+#define EMBLA_BASE_BYTE_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
