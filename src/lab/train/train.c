@@ -125,7 +125,7 @@ static embla_status new_block(embla_gpt *gpt, const embla_train_options *o, embl
     embla_layout layout = {0};
     size_t buffers = embla_gpt_ngram_table(gpt) ? 2 : 1, places[4] = {0};
     size_t leaf_count = (gpt->numbers + LEAF - 1) / LEAF;
-    uint64_t count;
+    uint64_t count = 0;
     void *memory = NULL;
     (void)embla_layout_add(&layout, 1, sizeof(embla_train));
     /* rows below a number may divide two tables */
