@@ -35,7 +35,8 @@ static void compare(const char *name, double (*ours)(double), long double (*thei
         double x = least + (most - least) * share;
         if (logarithmic) x = exp(x);
         double error = units(ours(x), theirs((long double)x));
-        if (!(error <= most_units(*name == 'p' ? 1.0 : 0.9))) fail_msg("%s(%.17g): %.3f units", name, x, error);
+        if (!(error <= most_units(*name == 'p' ? 1.0 : 0.9)))
+            fail_msg("%s(%.17g): %.3f units", name, x, error);
     }
 }
 
