@@ -268,7 +268,8 @@ static void linear_layers_survive_failed_allocations(void **state)
     linear small = linear_new(5, 16, 20), large = linear_new(65, 130, 129);
     (void)state;
     way.compute = EMBLA_BF16;
-    assert_ok(forward(&large, &way, true, false)); /* what the engine keeps is there now */
+    assert_ok(forward(&large, &way, true, false));
+    assert_ok(backward(&large, &way, true)); /* what the engine keeps is there now */
     REALS_EACH_ALLOCATION_FAILS(forward(&small, &way, true, false));
     REALS_EACH_ALLOCATION_FAILS(backward(&small, &way, true));
     REALS_EACH_ALLOCATION_FAILS(forward(&large, &way, true, false));
