@@ -3,7 +3,7 @@
 # The one-file build: embla_rows.c has every file of src/core but those that packaging/amalgamate
 # names with a reason. It compiles without a warning and without CMake, needs nothing but libc, gives
 # the rows of the library, and passes the library's own tests of rows, stores and n-grams. The small
-# cut of it has at most 8,400 lines, and serves rows from disk.
+# cut of it has at most 9,000 lines, and serves rows from disk.
 #   usage: one_file.sh PROJECT CC CMOCKA_INCLUDE CMOCKA_LIBRARY
 set -eu
 project=$1 cc=$2 include=$3 cmocka=$4
@@ -49,7 +49,7 @@ done
 # the small cut: one dtype, from disk
 "$project/packaging/amalgamate" --small f8_e4m3 "$work" >"$work/log" || fail "$(cat "$work/log")"
 lines=$(cat "$work/embla_small.c" "$work/embla_small.h" | wc -l)
-[ "$lines" -le 8400 ] || fail "the small cut has $lines lines; the limit is 8400"
+[ "$lines" -le 9000 ] || fail "the small cut has $lines lines; the limit is 9000"
 "$cc" -std=c11 -O2 -Wall -Wextra -Werror -I"$work" "$project/tests/house/small_engine.c" "$work/embla_small.c" \
     -lpthread -o "$work/small" 2>"$work/log" || fail "$(head -40 "$work/log")"
 found=$(ldd "$work/small" | grep -vE 'linux-vdso|lib(c|pthread)\.so|ld-linux' || true)
