@@ -82,12 +82,12 @@ static void lower_by_control_groups(int64_t *least, const char **why)
 
 /* ---- limits of the process ---- */
 
-static void lower_by_limit(__rlimit_resource_t kind, const char *key, const char *name,
-                           int64_t *least, const char **why)
+static void lower_by_limit(bool data, const char *key, const char *name, int64_t *least,
+                           const char **why)
 {
     struct rlimit limit;
     int64_t used = read_kilobytes("/proc/self/status", key);
-    if (getrlimit(kind, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+    if (getrlimit(data ? RLIMIT_DATA : RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         limit.rlim_cur > INT64_MAX)
         return;
     lower((int64_t)limit.rlim_cur - (used > 0 ? used * 1024 : 0), name, least, why);
@@ -101,8 +101,8 @@ int64_t cli_memory_available(const char **why)
     *why = "";
     if (machine >= 0) lower(machine * 1024, "the machine", &least, why);
     lower_by_control_groups(&least, why);
-    lower_by_limit(RLIMIT_AS, "VmSize:", "ulimit -v", &least, why);
-    lower_by_limit(RLIMIT_DATA, "VmData:", "ulimit -d", &least, why);
+    lower_by_limit(false, "VmSize:", "ulimit -v", &least, why);
+    lower_by_limit(true, "VmData:", "ulimit -d", &least, why);
     return least;
 }
 
