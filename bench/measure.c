@@ -224,7 +224,10 @@ void *bench_memory(size_t bytes)
 
 size_t bench_cache(void)
 {
-    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    long bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE /* glibc knows it */
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
     return bytes > 0 ? (size_t)bytes : (size_t)32 << 20;
 }
 

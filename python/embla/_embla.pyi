@@ -227,14 +227,14 @@ class Train:
     bos: int | None
     def __new__(cls, text: _Path, preset: str = "gpt2-mini", *, dim: int | None = None,
                 layers: int | None = None, heads: int | None = None, batch: int | None = None,
-                length: int | None = None, steps: int = 0, rate: float | None = None,
+                length: int | None = None, positions: str | None = None, untied: int = -1,
+                engine: str | None = None, steps: int = 0, rate: float | None = None,
                 final_rate: float | None = None, warm_up: int | None = None,
                 schedule: str | None = None, dropout: float | None = None,
                 clip: float | None = None, decay: float | None = None, unit: str | None = None,
                 words: int | None = None, documents: bool | None = None,
                 validation: float | None = None, seed: int | None = None,
-                bf16: bool | None = None, positions: str | None = None, untied: int = -1,
-                engine: str | None = None, threads: int = 0) -> Train: ...
+                bf16: bool | None = None, threads: int = 0) -> Train: ...
     @classmethod
     def resume(cls, path: _Path, text: _Path, *, spread: float = 0.0,
                threads: int = 0) -> Train: ...
