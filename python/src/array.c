@@ -49,14 +49,14 @@ static const number_type *type_of(int dtype)
 
 /* ---- memory ---- */
 
-enum { LINE = 64, HUGE = 1 << 21 };
+enum { LINE = 64, HUGE_PAGE = 1 << 21 };
 
 /* A large result is on huge pages, as NumPy's are: fewer page faults. */
 static void *allocate(size_t bytes)
 {
-    size_t unit = bytes >= 2 * HUGE ? HUGE : LINE;
+    size_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : LINE;
     void *memory = aligned_alloc(unit, (bytes + unit) / unit * unit);
-    if (memory && unit == HUGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    if (memory && unit == HUGE_PAGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
 }
 
@@ -90,7 +90,7 @@ PyObject *bind_array_new(int dtype, int rank, const Py_ssize_t *shape, void **da
 {
     array *a = new_array(dtype, rank, shape);
     if (!a) return NULL;
-    a->base.handle = a->bytes <= PTRDIFF_MAX - 2 * HUGE ? allocate((size_t)a->bytes) : NULL;
+    a->base.handle = a->bytes <= PTRDIFF_MAX - 2 * HUGE_PAGE ? allocate((size_t)a->bytes) : NULL;
     if (!a->base.handle) {
         bind_error(EMBLA_ERR_MEMORY, "no memory for a result of %zd bytes", a->bytes);
         Py_DECREF(a);
