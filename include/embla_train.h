@@ -163,6 +163,9 @@ typedef enum {
     EMBLA_POSITIONS_NONE = 3
 } embla_positions_kind;
 
+/* "learned", "sinusoidal", "rotary", "none"; NULL past the last. */
+EMBLA_API const char *embla_positions_name(embla_positions_kind kind);
+
 /* A hashed n-gram table beside the trunk. The last few tokens select rows; their numbers side by
  * side (E = (orders - 1) * heads * dim) are projected to a key and a value of the model's dim. gate
  * * value is added to the input of a layer, where gate = sigmoid(rms(stream) . rms(key) /

@@ -64,8 +64,7 @@ static int read_size(const cli_args *args, const char *name, size_t *out)
 
 const char *cli_position_name(size_t n)
 {
-    static const char *const names[] = {"learned", "sinusoidal", "rotary", "none"};
-    return n < sizeof names / sizeof names[0] ? names[n] : NULL;
+    return embla_positions_name((embla_positions_kind)n);
 }
 
 /* The kind of positions, and whether the head is the token table. */

@@ -115,8 +115,7 @@ static void set_schedule(const embla_gpt_preset *p, int64_t steps, double rate, 
 
 static const char *position_name(int n)
 {
-    static const char *const list[] = {"learned", "sinusoidal", "rotary", "none"};
-    return n < 4 ? list[n] : NULL;
+    return embla_positions_name((embla_positions_kind)n);
 }
 
 static const char *engine_name(int n)

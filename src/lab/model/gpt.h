@@ -184,6 +184,10 @@ EMBLA_CHECKED embla_status embla_gpt_bf16_round(embla_gpt *gpt, int threads, emb
 /* Bytes of the rounded weights; 0 before the first use. */
 size_t embla_gpt_bf16_bytes(const embla_gpt *gpt);
 
+/* The words for kinds of positions, also in files. */
+enum { EMBLA_GPT_POSITIONS = EMBLA_POSITIONS_NONE + 1 };
+extern const char *const embla_gpt_positions[EMBLA_GPT_POSITIONS];
+
 /* Checks a shape and fills in defaults. */
 EMBLA_CHECKED embla_status embla_gpt_shape_check(const embla_gpt_shape *shape,
                                                  embla_gpt_shape *out);

@@ -333,7 +333,6 @@ static embla_status embla_sizes(reading *r)
 {
     static const char *const norms[] = {"layer", "rms"};
     static const char *const activations[] = {"gelu", "relu", "relu_squared", "swiglu"};
-    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
     static const char *const orders[] = {"interleaved", "half_split"};
     embla_gpt_shape *s = &r->shape;
     const wanted sizes[] = {
@@ -347,7 +346,7 @@ static embla_status embla_sizes(reading *r)
     EMBLA_TRY(read_optional_real(r, "rope_theta", &s->rope_theta));
     EMBLA_TRY(read_word(r, "norm", norms, 2, &norm));
     EMBLA_TRY(read_word(r, "activation_function", activations, 4, &activation));
-    EMBLA_TRY(read_word(r, "positions", positions, 4, &position));
+    EMBLA_TRY(read_word(r, "positions", embla_gpt_positions, EMBLA_GPT_POSITIONS, &position));
     EMBLA_TRY(read_word(r, "rope_order", orders, 2, &order));
     EMBLA_TRY(read_flag(r, "norm_gain", &gain));
     EMBLA_TRY(read_flag(r, "biases", &s->biases));

@@ -345,7 +345,6 @@ static void write_llama_config(embla_json_out *t, const embla_gpt_shape *s)
 static void write_own_config(embla_json_out *t, const embla_gpt_shape *s)
 {
     static const char *const activations[] = {"gelu", "relu", "relu_squared", "swiglu"};
-    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
     embla_json_say_text(t, "activation_function", activations[s->activation]);
     embla_json_say_whole(t, "biases", s->biases);
     embla_json_say_text(t, "model_type", "embla");
@@ -362,7 +361,7 @@ static void write_own_config(embla_json_out *t, const embla_gpt_shape *s)
         embla_json_say_whole(t, "ngram_rows", s->ngram.rows);
         embla_json_say_whole(t, "ngram_seed", (int64_t)s->ngram.seed);
     }
-    embla_json_say_text(t, "positions", positions[s->position_kind]);
+    embla_json_say_text(t, "positions", embla_gpt_positions[s->position_kind]);
     embla_json_say_text(t, "rope_order",
                         s->rope_order == EMBLA_ROPE_ORDER_HALF_SPLIT ? "half_split"
                                                                      : "interleaved");

@@ -26,6 +26,14 @@ static embla_status check_between(const char *what, uint64_t is, uint64_t least,
     return embla_gpt_between("a model", what, is, least, most);
 }
 
+const char *const embla_gpt_positions[EMBLA_GPT_POSITIONS] = {"learned", "sinusoidal", "rotary",
+                                                              "none"};
+
+const char *embla_positions_name(embla_positions_kind kind)
+{
+    return (unsigned)kind < EMBLA_GPT_POSITIONS ? embla_gpt_positions[kind] : NULL;
+}
+
 static embla_status check_kind(const char *what, int kind, int last)
 {
     if (kind >= 0 && kind <= last) return EMBLA_OK;

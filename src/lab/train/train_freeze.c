@@ -29,7 +29,6 @@ static bool is_frozen(const embla_gpt *gpt, const embla_train_options *o, const 
 
 embla_status embla_train_freeze_check(const embla_gpt *gpt, const embla_train_options *o)
 {
-    static const char *const positions[] = {"learned", "sinusoidal", "rotary", "none"};
     if ((o->freeze & ~(unsigned)FREEZE_ALL) != 0)
         return embla_fail(EMBLA_ERR_ARGUMENT, "freeze is %u; it must be from 0 to %d", o->freeze,
                           (int)FREEZE_ALL);
@@ -41,7 +40,7 @@ embla_status embla_train_freeze_check(const embla_gpt *gpt, const embla_train_op
     if ((o->freeze & EMBLA_FREEZE_POSITIONS) && gpt->part_of[EMBLA_GPT_WPE] < 0)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "the model has no learned positions to freeze; its positions are: %s",
-                          positions[gpt->shape.position_kind]);
+                          embla_gpt_positions[gpt->shape.position_kind]);
     for (size_t i = 0; i < gpt->part_count; i++)
         if (!is_frozen(gpt, o, &gpt->parts[i])) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_ARGUMENT,
