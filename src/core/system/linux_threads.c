@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linux: CPUs, threads and what belongs to them. A container often has all CPUs
- * of its machine, and a quota of time on them: with more threads than the quota pays for, the
- * kernel stops all of them for the rest of each period. Linux says so in version 2
- * GROUPS/PATH/cpu.max                      "150000 100000", or "max 100000" version 1
- * GROUPS/cpu/PATH/cpu.cfs_quota_us and     "150000", or "-1" GROUPS/cpu/PATH/cpu.cfs_period_us
- * "100000" where PATH is in a line "0::PATH" (version 2) or "4:cpu,cpuacct:PATH" (version 1) of
- * /proc/self/cgroup. The quotas of all groups above hold too. Inside a container the path may be
- * one of the machine, which is not visible; then its ends are missing and the groups above are
- * found.
+/* Linux: CPUs, threads and what belongs to them. A container often has all CPUs of its machine, and
+ * a quota of time on them: with more threads than the quota pays for, the kernel stops all of them
+ * for the rest of each period. Linux says so in one of two versions of control groups:
+ *
+ *   2   GROUPS/PATH/cpu.max has "150000 100000", or "max 100000"
+ *   1   GROUPS/cpu/PATH/cpu.cfs_quota_us has "150000", or "-1"; cpu.cfs_period_us has "100000"
+ *
+ * PATH is in a line "0::PATH" (version 2) or "4:cpu,cpuacct:PATH" (version 1) of /proc/self/cgroup.
+ * The quotas of all groups above hold too. Inside a container the path may be one of the machine,
+ * which is not visible; then its ends are missing and the groups above are found.
  */
 #include "system/linux_quota.h"
 
