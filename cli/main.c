@@ -5,7 +5,6 @@
  * found a problem, or unknown words were skipped.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "core/out.h"
 #include "core/token.h"
 #include "core/verbs.h"
+#include "host/host.h"
 
 const cli_verb *const cli_verbs[] = {
     &cli_verb_demo,       &cli_verb_info,    &cli_verb_doctor,
@@ -100,12 +100,8 @@ int cli_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_host_prepare(&argc, &argv);
     cli_environment_prepare();
-    /* A reader that closes the pipe (| head) ends the program silently, even if the parent process
-     * ignores the signal. */
-    signal(SIGPIPE, SIG_DFL);
-    /* A file that reaches the limit of its size (ulimit -f) gives an error message too. */
-    signal(SIGXFSZ, SIG_IGN);
     /* A file that is truncated while it is read gives an error message, not a crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
     int code = cli_run(argc, argv);

@@ -4,25 +4,23 @@
  */
 #include "core/advice.h"
 
-#include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/model.h"
+#include "host/paths.h"
 
 /* ---- files ---- */
 
 /* Whether a name as typed is a file or a folder; 'FILE::TENSOR' is the file. */
 static bool is_there(const char *name)
 {
-    char path[PATH_MAX];
-    if (access(name, F_OK) == 0 || strcmp(name, "-") == 0) return true;
+    char path[CLI_PATH_MOST];
+    if (cli_is_there(name) || strcmp(name, "-") == 0) return true;
     const char *mark = strstr(name, "::");
     if (!mark || (size_t)(mark - name) >= sizeof path) return false;
     (void)snprintf(path, sizeof path, "%.*s", (int)(mark - name), name);
-    return access(path, F_OK) == 0;
+    return cli_is_there(path);
 }
 
 /* Writes the operands that are files, or those that are not. Returns the used bytes. */
@@ -60,31 +58,32 @@ static bool is_swapped(const cli_args *args, size_t files)
 }
 
 /* Finds the name in the folder of `path` that is most like its own. False if none is near. */
-static bool find_similar(const char *path, char similar[NAME_MAX + 1])
+static bool find_similar(const char *path, char similar[CLI_NAME_MOST])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char folder[PATH_MAX];
+    char folder[CLI_PATH_MOST];
     size_t best = 1 + strlen(name) / 8, length = slash ? (size_t)(slash - path) + 1 : 1;
     if (length >= sizeof folder || strlen(name) < 3) return false;
     (void)snprintf(folder, sizeof folder, "%.*s", (int)length, slash ? path : ".");
-    DIR *list = opendir(folder);
+    cli_names names;
     bool found = false;
-    for (struct dirent *entry; list && (entry = readdir(list));) {
-        const size_t distance = cli_word_distance(name, entry->d_name);
-        if (entry->d_name[0] == '.' || distance > best) continue;
-        if (strcmp(name, entry->d_name) == 0) continue; /* a link to nothing */
-        if (found && distance == best && strcmp(similar, entry->d_name) < 0) continue;
+    if (!cli_names_open(folder, &names)) return false;
+    for (const char *other; (other = cli_names_next(&names));) {
+        const size_t distance = cli_word_distance(name, other);
+        if (other[0] == '.' || distance > best) continue;
+        if (strcmp(name, other) == 0) continue; /* a link to nothing */
+        if (found && distance == best && strcmp(similar, other) < 0) continue;
         found = true;
         best = distance;
-        (void)snprintf(similar, NAME_MAX + 1, "%s", entry->d_name);
+        (void)snprintf(similar, CLI_NAME_MOST, "%s", other);
     }
-    if (list) (void)closedir(list);
+    cli_names_close(&names);
     return found;
 }
 
 int cli_advise_files(const cli_args *args, size_t files)
 {
-    char similar[NAME_MAX + 1];
+    char similar[CLI_NAME_MOST];
     if (args->verb->choices) return CLI_DONE;
     for (size_t i = 0; i < files && i < args->operand_count; i++) {
         const char *name = args->operands[i], *slash = strrchr(name, '/');

@@ -7,16 +7,14 @@
 #include "core/answers.h"
 
 #include <inttypes.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/ending.h"
 #include "core/inputs.h"
+#include "host/host.h"
 
 /* ---- the queried table ---- */
 
@@ -219,24 +217,15 @@ int cli_asked_svg(const cli_args *args, int (*draw)(const void *job), const void
 {
     const char *path = cli_args_text(args, "svg");
     if (!path) return CLI_DONE;
-    int out = dup(STDOUT_FILENO);
-    if (out < 0) return cli_failed("cannot write %s: no free file descriptor", path);
     int code = cli_out_to(path, cli_args_flag(args, "force"));
-    if (code == CLI_DONE) {
-        code = cli_out_done(draw(job)); /* prints the message on failure */
-        if (dup2(out, STDOUT_FILENO) < 0)
-            code = cli_failed("cannot restore standard output after writing %s", path);
-    }
-    (void)close(out);
-    return code;
+    return code == CLI_DONE ? cli_out_done(draw(job)) : code; /* draw prints the message */
 }
 
 /* ---- printing tokens ---- */
 
 bool cli_utf8_wanted(void)
 {
-    (void)setlocale(LC_CTYPE, "");
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    return cli_host_utf8();
 }
 
 static const char *word_of(const cli_asked *asked, int64_t token, size_t *length)
@@ -294,7 +283,7 @@ const char *cli_rank_format(size_t n)
 int cli_rank_read_form(const cli_args *args, cli_rank_form *out)
 {
     const char *format = cli_args_text(args, "format");
-    bool json = cli_args_flag(args, "json"), people = isatty(STDOUT_FILENO);
+    bool json = cli_args_flag(args, "json"), people = cli_is_terminal(CLI_STDOUT);
     if (json && strcmp(format, "auto") != 0)
         return cli_usage("--json and --format %s cannot be used together", format);
     if (strcmp(format, "auto") != 0) people = strcmp(format, "table") == 0;

@@ -7,18 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "core/inputs.h"
 #include "core/visible.h"
+#include "host/host.h"
 
 /* The columns of the terminal of stderr; 0 means that it is none. */
 static int terminal_width(void)
 {
-    struct winsize size = {0};
-    bool known = isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-    return known ? size.ws_col : 0;
+    int columns, lines;
+    return cli_terminal_size(CLI_STDERR, &columns, &lines) ? columns : 0;
 }
 
 /* The last message while messages are kept; in a job of several processes, our rank. */
@@ -89,10 +87,10 @@ void cli_complain(const char *format, ...)
     }
     char *message = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&message, &length);
+    FILE *out = cli_text_open(&message, &length);
     if (out) {
         write_message(out, text, cut);
-        if (fclose(out) == 0) fwrite(message, 1, length, stderr);
+        if (cli_text_close(out, &message, &length)) fwrite(message, 1, length, stderr);
         free(message);
     } else {
         write_message(stderr, text, cut);

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "core/inputs.h"
 #include "core/out.h"
+#include "host/paths.h"
 
 enum { ENDINGS = 256 }; /* bytes of a list of endings */
 
@@ -72,9 +72,9 @@ static const char *list_endings(cli_choices formats, char text[ENDINGS])
 /* Whether the name says nothing, because a device, a pipe or standard output has it. */
 static bool is_no_file(const char *path)
 {
-    struct stat file;
+    embla_file_facts file;
     return cli_out_is_stdout(path) ||
-           (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode));
+           (cli_facts(path, &file) && file.kind != EMBLA_REGULAR_FILE && file.kind != EMBLA_IS_FOLDER);
 }
 
 int cli_ending_choose(const cli_args *args, cli_choices formats, const char *asked,

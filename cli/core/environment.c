@@ -4,9 +4,10 @@
  */
 #include "core/environment.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "base/x86.h"
+#include "host/host.h"
 
 /* OpenBLAS chooses its kernels by the model number of the CPU. For a CPU newer than OpenBLAS it
  * chooses kernels of 2004, which are several times slower. This function names kernels that the CPU
@@ -27,5 +28,5 @@ static const char *openblas_core(void)
 void cli_environment_prepare(void)
 {
     const char *core = openblas_core();
-    if (core) (void)setenv("OPENBLAS_CORETYPE", core, 0);
+    if (core) cli_environment_default("OPENBLAS_CORETYPE", core);
 }

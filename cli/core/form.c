@@ -3,10 +3,10 @@
 #include "core/form.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "core/ending.h"
 #include "core/vectors.h"
+#include "host/host.h"
 
 /* "auto", then the names of cli_form */
 static const char *const names[] = {"auto", "table", "text", "json", "svg", "png", "html"};
@@ -25,7 +25,7 @@ int cli_form_read(const cli_args *args, cli_form *out)
         return cli_usage("--json and --format %s cannot be used together", format);
     int code = cli_ending_choose(args, cli_form_name, json ? "json" : asked, &name);
     if (code != CLI_DONE) return code;
-    if (!name) name = isatty(STDOUT_FILENO) ? "table" : "text";
+    if (!name) name = cli_is_terminal(CLI_STDOUT) ? "table" : "text";
     for (int n = CLI_FORM_TABLE; n <= CLI_FORM_HTML; n++)
         if (strcmp(name, names[n + 1]) == 0) *out = (cli_form)n;
     return CLI_DONE;

@@ -2,15 +2,14 @@
 /* Which files a command reads, and whether one of them is the output. */
 #include "core/inputs.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/model.h"
 #include "core/unpack.h"
-#include "system/system.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 static bool is_same(const char *path, const embla_file_facts *that)
 {
@@ -22,7 +21,7 @@ static bool is_same(const char *path, const embla_file_facts *that)
 /* Whether that is NAME.vocab.txt, which has the words of the input NAME.ext. */
 static bool is_vocab(const char *input, const embla_file_facts *that)
 {
-    char path[PATH_MAX];
+    char path[CLI_PATH_MOST];
     const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash + 1 : input, '.');
     size_t length =
         dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input) : strlen(input);
@@ -33,7 +32,7 @@ static bool is_vocab(const char *input, const embla_file_facts *that)
 /* Whether that is a file beside the tensors of a model, from which settings or words are read. */
 static bool is_beside(const char *folder, int length, const embla_file_facts *that)
 {
-    char path[PATH_MAX];
+    char path[CLI_PATH_MOST];
     for (size_t n = 0; cli_beside_name(n); n++) {
         int used = snprintf(path, sizeof path, "%.*s/%s", length, folder, cli_beside_name(n));
         if (used > 0 && (size_t)used < sizeof path && is_same(path, that)) return true;
@@ -44,7 +43,7 @@ static bool is_beside(const char *folder, int length, const embla_file_facts *th
 /* Whether path is inside folder. */
 static bool is_inside(const char *folder, const char *path)
 {
-    char *outer = realpath(folder, NULL), *inner = realpath(path, NULL);
+    char *outer = cli_path_real(folder), *inner = cli_path_real(path);
     size_t length = outer ? strlen(outer) : 0;
     bool inside = outer && inner && strncmp(outer, inner, length) == 0 && inner[length] == '/';
     free(outer);
@@ -80,7 +79,7 @@ static bool is_of_model(const char *input, const char *path, const embla_file_fa
 /* The same for an operand or the value of an option, which may be 'FILE::TENSOR', or no file. */
 static bool is_read(const char *input, const char *path, const embla_file_facts *that)
 {
-    char name[PATH_MAX];
+    char name[CLI_PATH_MOST];
     const char *tensor = strstr(input, "::");
     int length = tensor && tensor > input ? (int)(tensor - input) : (int)strlen(input);
     if (length >= (int)sizeof name) return false;
@@ -91,7 +90,7 @@ static bool is_read(const char *input, const char *path, const embla_file_facts 
 /* The same for a list of files with commas between them (--eval A,B). */
 static bool is_listed(const char *list, const embla_file_facts *that)
 {
-    char name[PATH_MAX];
+    char name[CLI_PATH_MOST];
     while (*list) {
         size_t length = strcspn(list, ",");
         if (length < sizeof name) {
@@ -118,7 +117,7 @@ int cli_inputs_check(const cli_args *args, const char *path)
     if (!embla_worked(embla_system_facts_at(EMBLA_HERE, path, true, &that)) ||
         that.kind != EMBLA_REGULAR_FILE)
         return CLI_DONE;
-    bool found = embla_worked(embla_system_facts(STDIN_FILENO, &input)) &&
+    bool found = embla_worked(embla_system_facts(cli_stream_handle(CLI_STDIN), &input)) &&
                  embla_same_file(input.id, that.id); /* embla encode .. -o texts.txt <texts.txt */
     const size_t files = args->verb->files > 0 ? args->verb->files : args->operand_count;
     for (size_t n = 0; n < args->operand_count && n < files && !found; n++) /* others are words */

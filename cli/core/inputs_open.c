@@ -4,17 +4,17 @@
  * file. The verb goes on using the name as typed, and cli_input_path finds the bytes. A fuzzer of
  * command lines replaces this file, so that it touches no file.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_cluster.h"
 
 #include "core/advice.h"
 #include "core/inputs.h"
 #include "core/unpack.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 typedef struct {
     char *typed;       /* NULL means standard input */
@@ -27,26 +27,14 @@ static size_t count;
 
 /* ---- temporary files ---- */
 
-/* Removes them when a signal ends the program. unlink and rmdir are allowed in a handler. */
-static void remove_files(int number)
+static void remove_files(void)
 {
     for (size_t i = 0; i < count; i++) {
-        for (size_t n = 0; n < list[i].file.link_count; n++) (void)unlink(list[i].file.links[n]);
-        if (list[i].file.path) (void)unlink(list[i].file.path);
-        if (list[i].file.folder) (void)rmdir(list[i].file.folder);
+        for (size_t n = 0; n < list[i].file.link_count; n++)
+            (void)embla_system_remove(EMBLA_HERE, list[i].file.links[n]);
+        if (list[i].file.path) (void)embla_system_remove(EMBLA_HERE, list[i].file.path);
+        if (list[i].file.folder) (void)embla_system_remove_folder(EMBLA_HERE, list[i].file.folder);
     }
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-}
-
-static void catch_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = remove_files}, before;
-    (void)sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            (void)sigaction(signals[i], &action, NULL);
 }
 
 void cli_inputs_close(void)
@@ -123,7 +111,7 @@ static int keep(const char *typed, const char *real, cli_unpacked *file)
         cli_unpack_free(file);
         return cli_failed("no memory for the name of a file");
     }
-    if (count == 0) catch_signals();
+    cli_at_signal(remove_files);
     list[count++] = new;
     return CLI_DONE;
 }
@@ -159,8 +147,8 @@ int cli_inputs_add(const char *path, bool quiet)
     cli_unpacked unpacked = {0};
     if (find(path)) return CLI_DONE;
     if (strcmp(path, "-") == 0) return add_stdin(quiet);
-    const char *mark = access(path, F_OK) == 0 ? NULL : strstr(path, "::");
-    char *base = mark ? strndup(path, (size_t)(mark - path)) : NULL;
+    const char *mark = cli_is_there(path) ? NULL : strstr(path, "::");
+    char *base = mark ? cli_copy_text(path, (size_t)(mark - path)) : NULL;
     if (mark && !base) return cli_failed("no memory for the name of a file");
     const char *file = base ? base : path;
     int code = find(file) ? CLI_DONE : cli_unpack(file, quiet, &unpacked);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/line_input.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/complain.h"
 #include "core/inputs.h"
 #include "core/unpack.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 enum { READ_BYTES = 1 << 16 };
 
@@ -23,10 +21,16 @@ int cli_lines_open(cli_lines *lines, const char *path)
 {
     *lines = (cli_lines){0};
     if (strcmp(path, "-") == 0) return CLI_DONE;
-    int file = open(cli_input_path(path), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return cli_failed("cannot open %s: %s", path, strerror(errno));
+    embla_handle file;
+    if (!cli_because(cli_stream_open(cli_input_path(path), &file)))
+        return cli_failed("cannot open %s: %s", path, cli_why());
     *lines = (cli_lines){.file = file, .name = path};
     return CLI_DONE;
+}
+
+static embla_handle handle_of(const cli_lines *lines)
+{
+    return lines->name ? lines->file : cli_stream_handle(CLI_STDIN);
 }
 
 /* A compressed standard input cannot be decompressed once its lines are read. */
@@ -37,13 +41,6 @@ static bool is_packed(const cli_lines *lines)
     (void)cli_failed("%s is compressed with %s; decompress it on the way: %s -dc FILE | embla ..",
                      cli_lines_name(lines), program, program);
     return true;
-}
-
-/* Whether a read would return at once. */
-static bool is_ready(const cli_lines *lines)
-{
-    struct pollfd input = {.fd = lines->file, .events = POLLIN};
-    return poll(&input, 1, 0) > 0;
 }
 
 /* Makes room for READ_BYTES and the zero after a last line without an end. */
@@ -65,19 +62,20 @@ static bool make_room(cli_lines *lines)
 
 static bool read_more(cli_lines *lines)
 {
-    ssize_t count;
+    embla_outcome done;
+    size_t count;
     if (!make_room(lines)) {
         (void)cli_failed("no memory for a line of %zu bytes", lines->used);
         return false;
     }
     do {
-        count = read(lines->file, lines->bytes + lines->used, READ_BYTES);
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) {
-        (void)cli_failed("cannot read %s: %s", cli_lines_name(lines), strerror(errno));
+        done = cli_stream_read(handle_of(lines), lines->bytes + lines->used, READ_BYTES, &count);
+    } while (done.error == EMBLA_SYSTEM_INTERRUPTED);
+    if (!cli_because(done)) {
+        (void)cli_failed("cannot read %s: %s", cli_lines_name(lines), cli_why());
         return false;
     }
-    lines->used += (size_t)count;
+    lines->used += count;
     lines->ended = count == 0;
     return true;
 }
@@ -91,7 +89,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
         end = left > seen ? memchr(lines->bytes + lines->at + seen, '\n', left - seen) : NULL;
         if (end || lines->ended) break;
         seen = left;
-        if (!wait && !is_ready(lines)) return CLI_LINE_LATER;
+        if (!wait && !cli_stream_ready(handle_of(lines))) return CLI_LINE_LATER;
         if (!read_more(lines)) return CLI_LINE_FAILED;
     }
     if (!end && lines->at == lines->used) return CLI_LINE_NONE;
@@ -107,7 +105,7 @@ cli_line_status cli_lines_next(cli_lines *lines, bool wait, char **line, size_t 
 
 void cli_lines_free(cli_lines *lines)
 {
-    if (lines->file > 0) (void)close(lines->file);
+    if (lines->name) (void)embla_system_close(lines->file);
     free(lines->bytes);
     *lines = (cli_lines){0};
 }

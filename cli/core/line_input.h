@@ -7,9 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "system/system.h"
+
 /* Zeroed it reads standard input. */
 typedef struct {
-    int file;         /* descriptor; 0 means standard input */
+    embla_handle file;
     const char *name; /* of the file, in messages; NULL means standard input */
     char *bytes;
     size_t at, used, room; /* bytes at .. used - 1 were read and not yet returned */

@@ -6,21 +6,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/json_text.h"
 #include "base/shown.h"
 #include "core/args.h"
 #include "core/out.h"
 #include "core/visible.h"
-#include "system/system.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 const char *cli_commas(int64_t number, char text[CLI_CELL])
 {
@@ -44,15 +41,14 @@ const char *cli_size(int64_t bytes, char text[CLI_CELL])
 
 int cli_out_width(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return CLI_WIDTH;
-    return size.ws_col < 40 ? 40 : size.ws_col > 100 ? 100 : size.ws_col;
+    int columns, lines;
+    if (!cli_terminal_size(CLI_STDOUT, &columns, &lines)) return CLI_WIDTH;
+    return columns < 40 ? 40 : columns > 100 ? 100 : columns;
 }
 
 bool cli_out_fits(int columns)
 {
-    return columns <= cli_out_width() || !isatty(STDOUT_FILENO);
+    return columns <= cli_out_width() || !cli_is_terminal(CLI_STDOUT);
 }
 
 static void wrap(const char *text, int column, int indent, int width)
@@ -312,27 +308,15 @@ const char *cli_plural(int64_t number, const char *word, char text[CLI_CELL])
 
 /* ---- to a file ---- */
 
-/* Static, because the signal handler needs it. One file at a time. */
+/* Static, because a signal may remove the file. One file at a time. */
 static char *target, *temporary;
 static const char *typed_path; /* the path as typed */
 static bool device;            /* typed_path is written directly */
 static bool replaces;          /* a file with the name of target may be replaced */
 
-/* Removes the temporary file before the signal ends the program. */
-static void on_signal(int number)
+static void remove_temporary(void)
 {
-    if (temporary) (void)unlink(temporary);
-    (void)raise(number); /* SA_RESETHAND has restored the default action */
-}
-
-static void watch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, was;
-    sigemptyset(&ours.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (sigaction(numbers[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
-            (void)sigaction(numbers[i], &ours, NULL);
+    if (temporary) (void)embla_system_remove(EMBLA_HERE, temporary);
 }
 
 static void reset_target(void)
@@ -344,48 +328,38 @@ static void reset_target(void)
     device = replaces = false;
 }
 
-/* Creates a file with a new name beside path, with the mode of the file it replaces. *name is its
- * name; -1 if that fails, and errno is set. */
-static int create_beside(const char *path, const struct stat *old, char **name)
+/* Creates a file with a new name beside path, with the mode of the file it replaces. NULL if that
+ * fails, else its name. */
+static char *create_beside(const char *path, const embla_file_facts *old, embla_handle *file)
 {
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    if (asprintf(name, "%s.XXXXXX", path) < 0) *name = NULL;
-    int file = *name ? mkstemp(*name) : -1;
-    if (file >= 0 && fchmod(file, old ? old->st_mode & 0777 : 0666 & ~mask) == 0) return file;
-    int error = errno;
-    if (file >= 0) {
-        (void)unlink(*name);
-        (void)close(file);
+    const size_t size = strlen(path) + sizeof ".XXXXXX";
+    char *name = malloc(size);
+    if (!name) {
+        (void)cli_because(embla_system_outcome(EMBLA_SYSTEM_NO_MEMORY));
+        return NULL;
     }
-    free(*name);
-    *name = NULL;
-    errno = error;
-    return -1;
+    (void)snprintf(name, size, "%s.XXXXXX", path);
+    bool made = cli_new_file(name, old ? 0600 : 0666, file);
+    if (made && (!old || cli_because(embla_system_set_mode(*file, old->mode & 0777)))) return name;
+    if (made) {
+        (void)embla_system_close(*file);
+        (void)embla_system_remove(EMBLA_HERE, name);
+    }
+    free(name);
+    return NULL;
 }
 
-/* Redirects stdout to a new file beside target. */
-static bool open_temporary(const struct stat *old)
+/* Diverts stdout to a new file beside target. */
+static bool open_temporary(const embla_file_facts *old)
 {
-    int file = create_beside(target, old, &temporary);
-    if (file < 0) return false;
-    watch_signals();
-    (void)fflush(stdout);
-    bool good = dup2(file, STDOUT_FILENO) >= 0;
-    int error = errno;
-    (void)close(file);
-    if (!good) (void)unlink(temporary);
-    errno = error;
-    return good;
-}
-
-/* Gives the complete file its name. Without replace it fails with EEXIST if the name was taken
- * meanwhile; a file system without hard links cannot tell. */
-static bool rename_to(const char *from, const char *to, bool replace)
-{
-    if (replace) return rename(from, to) == 0;
-    if (link(from, to) == 0) return unlink(from) == 0;
-    return errno != EEXIST && rename(from, to) == 0;
+    embla_handle file;
+    temporary = create_beside(target, old, &file);
+    if (!temporary) return false;
+    cli_at_signal(remove_temporary);
+    embla_outcome done = cli_stdout_divert(file);
+    (void)embla_system_close(file);
+    if (!embla_worked(done)) remove_temporary();
+    return cli_because(done);
 }
 
 static int refuse_existing(const char *path)
@@ -395,8 +369,8 @@ static int refuse_existing(const char *path)
 
 bool cli_out_exists(const char *path)
 {
-    struct stat found;
-    return lstat(path, &found) == 0;
+    embla_file_facts found;
+    return cli_facts_of_name(path, &found);
 }
 
 int cli_out_check_beside(const char *path, bool ours, bool force)
@@ -413,136 +387,136 @@ bool cli_out_is_stdout(const char *path)
 {
     embla_file_facts file, out;
     if (strcmp(path, "-") == 0) return true;
-    return embla_worked(embla_system_facts_at(EMBLA_HERE, path, true, &file)) &&
-           embla_worked(embla_system_facts(STDOUT_FILENO, &out)) &&
+    return cli_facts(path, &file) &&
+           embla_worked(embla_system_facts(cli_stream_handle(CLI_STDOUT), &out)) &&
            embla_same_file(file.id, out.id);
 }
 
 int cli_out_check_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    char *folder = slash ? cli_copy_text(path, slash == path ? 1 : (size_t)(slash - path))
+                         : cli_copy_text(".", 1);
     int code = CLI_DONE;
     if (!folder) return cli_failed("no memory for the path %.200s", path);
-    if (access(folder, W_OK | X_OK) != 0 && errno == ENOENT)
+    embla_outcome able = cli_folder_writable(folder);
+    if (able.error == EMBLA_SYSTEM_NOT_FOUND)
         code = cli_failed("%s cannot be written: the folder %s does not exist; create it first",
                           path, folder);
-    else if (access(folder, W_OK | X_OK) != 0)
-        code = cli_failed("%s: %s", path, strerror(errno));
+    else if (!cli_because(able))
+        code = cli_failed("%s: %s", path, cli_why());
     free(folder);
     return code;
 }
 
 int cli_out_check(const char *path, bool force)
 {
-    struct stat link, file;
     if (cli_out_is_stdout(path)) return CLI_DONE;
-    if (lstat(path, &link) == 0) {
-        bool regular = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* links are followed */
-        return regular && !force ? refuse_existing(path) : CLI_DONE;
-    }
+    if (cli_out_exists(path)) /* links are followed */
+        return cli_is_file(path) && !force ? refuse_existing(path) : CLI_DONE;
     return cli_out_check_folder(path);
 }
 
 int cli_out_check_new(const char *path, bool force)
 {
-    struct stat found;
+    embla_file_facts found;
     if (strcmp(path, "-") == 0)
         return cli_usage("'-' is not a file name; the result cannot go to standard output");
-    if (lstat(path, &found) != 0) return cli_out_check_folder(path);
-    if (!S_ISREG(found.st_mode))
+    if (!cli_facts_of_name(path, &found)) return cli_out_check_folder(path);
+    if (found.kind != EMBLA_REGULAR_FILE)
         return cli_failed("%s is %s; choose the name of a file to write", path,
-                          S_ISDIR(found.st_mode)   ? "a folder"
-                          : S_ISLNK(found.st_mode) ? "a symbolic link"
-                                                   : "a device or a pipe");
+                          found.kind == EMBLA_IS_FOLDER ? "a folder"
+                          : found.kind == EMBLA_IS_LINK ? "a symbolic link"
+                                                        : "a device or a pipe");
     return force ? CLI_DONE : refuse_existing(path);
+}
+
+/* Diverts stdout to a device or a pipe. */
+static int open_device(const char *path)
+{
+    embla_handle file;
+    if (!cli_because(embla_system_open(EMBLA_HERE, path, EMBLA_OPEN_WRITE, 0, &file)))
+        return cli_failed("%s: %s", path, cli_why());
+    embla_outcome done = cli_stdout_divert(file);
+    (void)embla_system_close(file);
+    if (!cli_because(done)) return cli_failed("%s: %s", path, cli_why());
+    typed_path = path;
+    device = true;
+    return CLI_DONE;
 }
 
 int cli_out_to(const char *path, bool force)
 {
-    struct stat link, old;
-    bool there = lstat(path, &link) == 0, found = there && stat(path, &old) == 0;
+    embla_file_facts link, old;
+    bool there = cli_facts_of_name(path, &link), found = there && cli_facts(path, &old);
     if (cli_out_is_stdout(path)) return CLI_DONE;
-    if (found && !S_ISREG(old.st_mode)) {
-        if (!freopen(path, "w", stdout)) return cli_failed("%s: %s", path, strerror(errno));
-        typed_path = path;
-        device = true;
-        return CLI_DONE;
-    }
+    if (found && old.kind != EMBLA_REGULAR_FILE) return open_device(path);
     if (there && !force) return refuse_existing(path);
     if (!there && cli_out_check_folder(path) != CLI_DONE) return CLI_FAILED;
     typed_path = path;
     replaces = force;
-    target = found ? realpath(path, NULL) : strdup(path); /* follow links */
+    target = found ? cli_path_real(path) : cli_copy_text(path, strlen(path)); /* follow links */
     if (target && open_temporary(found ? &old : NULL)) return CLI_DONE;
-    int error = errno;
     reset_target();
-    return cli_failed("%s: %s", path, strerror(error));
+    return cli_failed("%s: %s", path, cli_why());
 }
 
 int cli_out_done(int code)
 {
     if (!temporary && !device) return code;
-    errno = 0;
-    bool written =
-        cli_out_finish() && (device || code != CLI_DONE || rename_to(temporary, target, replaces));
-    int error = errno;
-    if (code != CLI_DONE || !written) {
-        if (temporary) (void)unlink(temporary);
-        /* drop unwritten output: the error is reported already, or below */
-        if (!freopen("/dev/null", "w", stdout)) clearerr(stdout);
+    bool written = cli_out_finish() || cli_because_errno();
+    bool named = written && (device || code != CLI_DONE ||
+                             cli_rename(temporary, target, replaces));
+    if (code != CLI_DONE || !named) {
+        remove_temporary();
+        cli_stdout_drop(); /* the error is reported already, or below */
     }
-    if (code == CLI_DONE && !written)
-        code = error == EEXIST ? refuse_existing(typed_path)
-                               : cli_failed("%s: %s", typed_path, strerror(error));
+    if (code == CLI_DONE && !named)
+        code = written && cli_why_error() == EMBLA_SYSTEM_EXISTS
+                   ? refuse_existing(typed_path)
+                   : cli_failed("%s: %s", typed_path, cli_why());
+    if (!cli_stdout_restore() && code == CLI_DONE)
+        code = cli_failed("standard output is lost after %s was written: %s", typed_path, cli_why());
     reset_target();
     return code;
 }
 
-/* Redirects stdout to the file while print runs, whose code is *code. */
-static bool print_to(int file, int (*print)(const void *context), const void *context, int *code)
+/* Diverts stdout to the file while print runs, whose code is *code. */
+static bool print_to(embla_handle file, int (*print)(const void *context), const void *context,
+                     int *code)
 {
-    (void)fflush(stdout);
-    int out = dup(STDOUT_FILENO);
-    bool good = out >= 0 && dup2(file, STDOUT_FILENO) >= 0;
-    int error = errno;
-    if (good) {
-        *code = print(context);
-        good = fflush(stdout) == 0;
-        error = errno;
-        if (!good) clearerr(stdout);
-        if (dup2(out, STDOUT_FILENO) < 0) good = false;
-    }
-    if (out >= 0) (void)close(out);
-    errno = error;
-    return good;
+    if (!cli_because(cli_stdout_divert(file))) return false;
+    *code = print(context);
+    bool good = fflush(stdout) == 0 || cli_because_errno();
+    if (!good) clearerr(stdout);
+    return cli_stdout_restore() && good;
 }
 
 int cli_out_draw(const char *path, int (*print)(const void *context), const void *context)
 {
-    struct stat old;
-    bool found = stat(path, &old) == 0;
-    char *real = found ? realpath(path, NULL) : strdup(path), *name = NULL; /* follow links */
-    int file = real ? create_beside(real, found ? &old : NULL, &name) : -1, code = CLI_DONE;
-    bool good = file >= 0 && print_to(file, print, context, &code) && code == CLI_DONE;
-    int error = errno;
-    if (file >= 0) (void)close(file);
-    if (good && rename(name, real) != 0) good = false, error = errno;
-    if (!good && name) (void)unlink(name);
+    embla_file_facts old;
+    embla_handle file = EMBLA_NO_FILE;
+    bool found = cli_facts(path, &old);
+    char *real = found ? cli_path_real(path) : cli_copy_text(path, strlen(path)); /* follow links */
+    char *name = real ? create_beside(real, found ? &old : NULL, &file) : NULL;
+    int code = CLI_DONE;
+    bool good = name && print_to(file, print, context, &code) && code == CLI_DONE;
+    if (name) (void)embla_system_close(file);
+    if (good) good = cli_rename(name, real, true);
+    if (!good && name) (void)embla_system_remove(EMBLA_HERE, name);
     free(name);
     free(real);
     if (good || code != CLI_DONE) return code;
-    return cli_failed("%s: %s", path, strerror(error));
+    return cli_failed("%s: %s", path, cli_why());
 }
 
 void cli_out_written(const cli_args *args, const char *path, bool apart)
 {
-    struct stat file;
     char size[CLI_CELL];
     if (cli_args_flag(args, "json") || cli_args_flag(args, "quiet")) return;
-    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return;
+    if (!cli_is_file(path)) return;
     if (apart) putchar('\n');
-    cli_out_fact("written", "%s: %s", path, cli_size((int64_t)file.st_size, size));
+    cli_out_fact("written", "%s: %s", path, cli_size(cli_file_size(path), size));
 }
 
 bool cli_out_finish(void)

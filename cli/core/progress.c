@@ -4,70 +4,41 @@
  */
 #include "core/progress.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/args.h"
 #include "core/out.h"
-
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNALS = sizeof signals / sizeof signals[0] };
-
-static volatile sig_atomic_t caught;
-static struct sigaction before[SIGNALS];
-
-static void record_signal(int number)
-{
-    caught = number;
-}
+#include "host/host.h"
 
 double cli_progress_now(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)embla_system_clock();
 }
 
 void cli_progress_begin(cli_progress *progress, bool quiet)
 {
-    *progress = (cli_progress){.shown = !quiet && isatty(STDERR_FILENO)};
-    caught = 0;
-    for (size_t i = 0; i < SIGNALS; i++) {
-        struct sigaction action = {.sa_handler = record_signal};
-        (void)sigemptyset(&action.sa_mask);
-        (void)sigaction(signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) (void)sigaction(signals[i], &action, NULL);
-    }
+    *progress = (cli_progress){.shown = !quiet && cli_is_terminal(CLI_STDERR)};
+    cli_signals_record();
 }
 
 bool cli_progress_caught(void)
 {
-    return caught != 0;
-}
-
-static struct winsize terminal(void)
-{
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        size = (struct winsize){.ws_col = CLI_WIDTH, .ws_row = 24};
-    return size;
+    return cli_signals_recorded();
 }
 
 int cli_progress_width(void)
 {
-    int width = terminal().ws_col;
+    int width, height;
+    if (!cli_terminal_size(CLI_STDERR, &width, &height)) width = CLI_WIDTH;
     return width > 3 ? width - 3 : 1; /* a full line, or ^C after it, would begin the next one */
 }
 
 int cli_progress_height(void)
 {
-    int height = terminal().ws_row;
-    return height > 0 ? height : 24;
+    int width, height;
+    return cli_terminal_size(CLI_STDERR, &width, &height) && height > 0 ? height : 24;
 }
 
 /* Moves the cursor to the start of the first drawn line. */
@@ -79,9 +50,9 @@ static void move_to_start(const cli_progress *progress, FILE *to)
 
 void cli_progress_wipe(cli_progress *progress)
 {
-    bool echo = caught == SIGINT && progress->shown && !progress->echoed;
+    bool echo = cli_signals_interrupted() && progress->shown && !progress->echoed;
     if (!progress->drawn && !echo) return;
-    if (caught) progress->echoed = true; /* ^C is on the line that is erased */
+    if (cli_signals_recorded()) progress->echoed = true; /* ^C is on the line that is erased */
     if (progress->above > 0) {
         move_to_start(progress, stderr);
         fputs("\033[J", stderr);
@@ -107,7 +78,7 @@ void cli_progress_draw(cli_progress *progress, const char *text)
     size_t size = 0;
     int above = 0;
     if (!progress->shown) return;
-    FILE *to = open_memstream(&all, &size);
+    FILE *to = cli_text_open(&all, &size);
     if (!to) return;
     move_to_start(progress, to);
     for (;; above++) {
@@ -118,7 +89,7 @@ void cli_progress_draw(cli_progress *progress, const char *text)
         text += length + 1;
     }
     fputs("\033[J", to);
-    if (fclose(to) == 0) {
+    if (cli_text_close(to, &all, &size)) {
         (void)fwrite(all, 1, size, stderr);
         (void)fflush(stderr);
         progress->drawn = true;
@@ -155,7 +126,7 @@ bool cli_progress_call(void *context, const char *what, int64_t done, int64_t to
 bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, int64_t all)
 {
     double time;
-    if (caught) return false;
+    if (cli_signals_recorded()) return false;
     if (!progress->shown) return true;
     time = cli_progress_now();
     if (strncmp(progress->what, what, sizeof progress->what - 1) != 0) {
@@ -173,8 +144,8 @@ bool cli_progress_step(cli_progress *progress, const char *what, int64_t done, i
 void cli_progress_end(cli_progress *progress, const char *sentence)
 {
     cli_progress_wipe(progress);
-    for (size_t i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &before[i], NULL);
-    if (!caught) return;
+    cli_signals_release();
+    if (!cli_signals_recorded()) return;
     cli_complain("%s", sentence);
-    (void)raise(caught);
+    cli_signals_repeat();
 }

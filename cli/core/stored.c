@@ -3,10 +3,10 @@
  * first, because a checkpoint path cannot contain one.
  */
 #include "core/stored.h"
+#include "host/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void cli_stored_free(cli_stored *s)
 {
@@ -19,7 +19,7 @@ static const char *pattern_of(const char *path)
 {
     const char *mark = NULL;
     for (const char *at = strstr(path, "::"); at; at = strstr(at + 1, "::")) mark = at;
-    return mark && mark > path && strchr(mark, '*') && access(path, F_OK) != 0 ? mark + 2 : NULL;
+    return mark && mark > path && strchr(mark, '*') && !cli_is_there(path) ? mark + 2 : NULL;
 }
 
 /* Opens the checkpoint, then the table. */
@@ -28,7 +28,7 @@ static embla_status open_table(const cli_args *args, int32_t layer,
                                cli_stored *out)
 {
     const char *pattern = pattern_of(out->path);
-    char *base = pattern ? strndup(out->path, (size_t)(pattern - out->path) - 2) : NULL;
+    char *base = pattern ? cli_copy_text(out->path, (size_t)(pattern - out->path) - 2) : NULL;
     embla_status status = cli_open_path(base ? base : out->path, open, &out->checkpoint);
     free(base);
     if (status != EMBLA_OK) return status;

@@ -6,13 +6,11 @@
  */
 #include "core/token.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "embla_lab.h"
@@ -23,6 +21,7 @@
 #include "core/model_text.h"
 #include "core/out.h"
 #include "core/visible.h"
+#include "host/paths.h"
 
 /* ---- lists of tokens ---- */
 
@@ -431,7 +430,7 @@ static int add_unseen(cli_tokens *tokens, const char *word, size_t length)
     cli_unseen *u = tokens->unseen;
     char **words = realloc(u->words, (u->count + 1) * sizeof *words);
     if (words) u->words = words;
-    char *copy = words ? strndup(word, length) : NULL;
+    char *copy = words ? cli_copy_text(word, length) : NULL;
     if (!copy) return cli_failed("no memory for a word");
     u->words[u->count++] = copy;
     return cli_tokens_add(tokens, CLI_UNSEEN - (int64_t)(u->count - 1));
@@ -573,8 +572,9 @@ static int add_file(cli_tokens *tokens, const embla_vocab *vocab, const char *pa
                     const char *where)
 {
     cli_lines lines = {0};
-    if (access(cli_input_path(path), R_OK) != 0)
-        return cli_failed("%s: cannot open '%s': %s", where, path, strerror(errno));
+    embla_file_facts facts;
+    if (!cli_facts(cli_input_path(path), &facts))
+        return cli_failed("%s: cannot open '%s': %s", where, path, cli_why());
     int code = cli_lines_open(&lines, path);
     return code == CLI_DONE ? add_lines(tokens, vocab, false, &lines) : code;
 }

@@ -5,21 +5,15 @@
  */
 #include "core/unpack.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/complain.h"
 #include "core/out.h"
 #include "core/progress.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 static const struct {
     const char *program, *ending;
@@ -60,9 +54,8 @@ const char *cli_packed_with(const unsigned char *first, size_t count)
 static size_t packer_of(const char *path)
 {
     unsigned char first[HEAD] = {0};
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return PACKERS;
-    FILE *file = fopen(path, "rb");
+    if (!cli_is_file(path)) return PACKERS;
+    FILE *file = cli_file_open(path, "rb");
     size_t count = file ? fread(first, 1, sizeof first, file) : 0;
     if (file) (void)fclose(file);
     return find_packer(first, count);
@@ -74,32 +67,38 @@ static char *plain_name(const char *path, const char *ending)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name), end = strlen(ending);
     if (length > end && strcmp(name + length - end, ending) == 0) length -= end;
-    return strndup(name, length);
+    return cli_copy_text(name, length);
 }
 
-/* Creates the folder and the file, and returns the file; -1 after a message. */
-static int create(const char *path, const char *ending, cli_unpacked *out)
+/* "FOLDER/NAME". NULL if there is no memory. */
+static char *join(const char *folder, const char *name, int length)
 {
-    const char *root = getenv("TMPDIR");
-    char *name = plain_name(path, ending), *folder = NULL;
-    int file = -1;
-    if (!name || asprintf(&folder, "%s/embla-XXXXXX", root && *root ? root : "/tmp") < 0) {
-        free(name);
-        (void)cli_failed("no memory for the name of a temporary file");
-        return -1;
-    }
-    if (!mkdtemp(folder)) {
+    const size_t size = strlen(folder) + (size_t)length + 2;
+    char *path = malloc(size);
+    if (path) (void)snprintf(path, size, "%s/%.*s", folder, length, name);
+    return path;
+}
+
+/* Creates the folder and the file. False after a message. */
+static bool create(const char *path, const char *ending, cli_unpacked *out, embla_handle *file)
+{
+    char folder[CLI_PATH_MOST];
+    char *name = plain_name(path, ending);
+    bool made = name && cli_new_temporary("embla", folder);
+    if (name && !made)
         (void)cli_failed("cannot create a folder for the decompressed file, '%s': %s", folder,
-                         strerror(errno));
-        free(folder);
-    } else {
-        out->folder = folder;
-        if (asprintf(&out->path, "%s/%s", folder, name) < 0) out->path = NULL;
-        if (out->path) file = open(out->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-        if (file < 0) (void)cli_failed("cannot create a file in '%s': %s", folder, strerror(errno));
-    }
+                         cli_why());
+    if (made) out->folder = cli_copy_text(folder, strlen(folder));
+    if (out->folder) out->path = join(folder, name, (int)strlen(name));
+    if (!name || (made && !out->path))
+        (void)cli_failed("no memory for the name of a temporary file");
     free(name);
-    return file;
+    if (!out->path) return false;
+    if (cli_because(embla_system_open(EMBLA_HERE, out->path, EMBLA_OPEN_WRITE | EMBLA_OPEN_NEW,
+                                      0600, file)))
+        return true;
+    (void)cli_failed("cannot create a file in '%s': %s", folder, cli_why());
+    return false;
 }
 
 const char *cli_beside_name(size_t n)
@@ -122,28 +121,26 @@ const char *cli_beside_name(size_t n)
  * or words, so a failure is reported. */
 static int link_beside(const char *path, const char *name, cli_unpacked *out)
 {
-    const char *slash = strrchr(path, '/');
-    char *from = NULL, *target = NULL, *link = NULL;
-    if (asprintf(&from, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", name) < 0)
-        return cli_failed("no memory for the name of a file");
-    target = realpath(from, NULL);
-    free(from);
-    if (!target) return CLI_DONE;
-    const char *last = strrchr(name, '/'); /* of ../tokenizer.json, unless it has its own */
-    if (asprintf(&link, "%s/%s", out->folder, last ? last + 1 : name) < 0) link = NULL;
-    if (link && last && access(link, F_OK) == 0) {
-        free(link);
-        free(target);
-        return CLI_DONE;
+    const char *slash = strrchr(path, '/'), *last = strrchr(name, '/'); /* of ../tokenizer.json */
+    const char *plain = last ? last + 1 : name;
+    char *folder = slash ? cli_copy_text(path, (size_t)(slash - path)) : cli_copy_text(".", 1);
+    char *from = folder ? join(folder, name, (int)strlen(name)) : NULL;
+    char *target = from ? cli_path_real(from) : NULL;
+    char *link = target ? join(out->folder, plain, (int)strlen(plain)) : NULL;
+    int code = CLI_DONE;
+    if (!from || (target && !link)) {
+        code = cli_failed("no memory for the name of a file");
+    } else if (target && !(last && cli_is_there(link))) { /* unless it has its own */
+        if (cli_because(cli_link_file(target, link)))
+            out->links[out->link_count++] = link;
+        else
+            code = cli_failed("cannot create a link in '%s': %s", out->folder, cli_why());
+        if (code == CLI_DONE) link = NULL;
     }
-    int code = link && symlink(target, link) == 0
-                   ? CLI_DONE
-                   : cli_failed("cannot create a link in '%s': %s", out->folder, strerror(errno));
-    if (code == CLI_DONE)
-        out->links[out->link_count++] = link;
-    else
-        free(link);
+    free(folder);
+    free(from);
     free(target);
+    free(link);
     return code;
 }
 
@@ -165,93 +162,79 @@ static int link_all(const char *path, cli_unpacked *out)
     return code;
 }
 
-/* Waits for the program, and shows how much it has written. Kills it after Ctrl-C. Returns its
- * status. */
-static int wait_for(pid_t child, int file, const char *path, cli_progress *progress)
+/* Waits for the program, and shows how much it has written. Ends it after Ctrl-C. how gets how it
+ * ended. */
+static void wait_for(cli_child child, embla_handle file, const char *path, cli_progress *progress,
+                     char how[CLI_CELL])
 {
-    struct stat about = {0};
-    int status = 0;
+    embla_file_facts about;
     char text[256], size[CLI_CELL];
-    while (waitpid(child, &status, WNOHANG) == 0) {
-        if (cli_progress_caught()) (void)kill(child, SIGTERM);
-        if (progress->shown && fstat(file, &about) == 0) {
+    while (!cli_child_ended(child, how, CLI_CELL)) {
+        if (cli_progress_caught()) cli_child_stop(child);
+        if (progress->shown && embla_worked(embla_system_facts(file, &about))) {
             (void)snprintf(text, sizeof text, "decompressing %.50s  %s", path,
-                           cli_size((int64_t)about.st_size, size));
+                           cli_size((int64_t)about.size, size));
             cli_progress_draw(progress, text);
         }
-        (void)nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+        embla_system_sleep(20 * 1000 * 1000);
     }
     cli_progress_wipe(progress);
-    return status;
 }
 
-static int run_program(const char *program, const char *path, int file, cli_progress *progress)
+static int run_program(const char *program, const char *path, embla_handle file,
+                       cli_progress *progress)
 {
     const char *const words[] = {program, "-dc", "--", path, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t child = 0;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0) return cli_failed("%s: %s", program, strerror(error));
-    error = posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO);
-    if (error == 0)
-        error =
-            posix_spawnp(&child, program, &actions, NULL, (char *const *)(uintptr_t)words, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    if (error != 0)
+    char how[CLI_CELL];
+    cli_child child;
+    if (!cli_child_start(words, file, &child))
         return cli_failed("%s is compressed, and %s, which decompresses it, cannot be started: %s",
-                          path, program, strerror(error));
-    int status = wait_for(child, file, path, progress);
-    if (status == 0) return CLI_DONE;
+                          path, program, cli_why());
+    wait_for(child, file, path, progress, how);
+    if (!*how) return CLI_DONE;
     if (cli_progress_caught()) return CLI_FAILED;
-    return cli_failed("%s was not decompressed: %s ended with %s %d", path, program,
-                      WIFEXITED(status) ? "exit code" : "signal",
-                      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return cli_failed("%s was not decompressed: %s ended with %s", path, program, how);
+}
+
+/* Closes the file, and removes everything if the code is not CLI_DONE. Returns the code. */
+static int finish(int code, embla_handle file, cli_unpacked *out, cli_progress *progress)
+{
+    if (file != EMBLA_NO_FILE && !cli_close(file) && code == CLI_DONE)
+        code = cli_failed("%s: %s", out->path, cli_why());
+    if (code != CLI_DONE) cli_unpack_free(out);
+    cli_progress_end(progress, "interrupted");
+    return code;
 }
 
 int cli_unpack(const char *path, bool quiet, cli_unpacked *out)
 {
     cli_progress progress = {0};
+    embla_handle file = EMBLA_NO_FILE;
+    int code = CLI_FAILED;
     *out = (cli_unpacked){0};
     size_t n = packer_of(path);
     if (n == PACKERS) return CLI_DONE;
     cli_progress_begin(&progress, quiet);
-    int file = create(path, packers[n].ending, out);
-    int code = file < 0 ? CLI_FAILED : run_program(packers[n].program, path, file, &progress);
+    if (create(path, packers[n].ending, out, &file))
+        code = run_program(packers[n].program, path, file, &progress);
     if (code == CLI_DONE) code = link_all(path, out);
-    if (file >= 0 && close(file) != 0 && code == CLI_DONE)
-        code = cli_failed("%s: %s", out->path, strerror(errno));
-    if (code != CLI_DONE) cli_unpack_free(out);
-    cli_progress_end(&progress, "interrupted");
-    return code;
+    return finish(code, file, out, &progress);
 }
 
-/* Writes all bytes, or says why not. */
-static int write_all(int file, const char *bytes, size_t count, const char *path)
-{
-    while (count > 0) {
-        ssize_t n = write(file, bytes, count);
-        if (n < 0 && errno == EINTR && !cli_progress_caught()) continue;
-        if (n < 0) return cli_failed("%s: %s", path, strerror(errno));
-        bytes += n;
-        count -= (size_t)n;
-    }
-    return CLI_DONE;
-}
-
-static int copy_stdin(int file, const char *path, cli_progress *progress)
+static int copy_stdin(embla_handle file, const char *path, cli_progress *progress)
 {
     static char piece[1 << 16];
     char text[128], size[CLI_CELL];
     int64_t copied = 0;
     for (double last = 0;;) {
-        ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+        size_t n = 0;
+        embla_outcome done = cli_stream_read(cli_stream_handle(CLI_STDIN), piece, sizeof piece, &n);
         if (cli_progress_caught()) return CLI_FAILED;
+        if (done.error == EMBLA_SYSTEM_INTERRUPTED) continue;
+        if (!cli_because(done)) return cli_failed("standard input: %s", cli_why());
         if (n == 0) return CLI_DONE;
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return cli_failed("standard input: %s", strerror(errno));
-        int code = write_all(file, piece, (size_t)n, path);
-        if (code != CLI_DONE) return code;
-        copied += n;
+        if (!cli_write_all(file, piece, n, NULL)) return cli_failed("%s: %s", path, cli_why());
+        copied += (int64_t)n;
         if (!progress->shown || cli_progress_now() - last < 0.1) continue;
         (void)snprintf(text, sizeof text, "reading standard input  %s", cli_size(copied, size));
         cli_progress_draw(progress, text);
@@ -262,25 +245,22 @@ static int copy_stdin(int file, const char *path, cli_progress *progress)
 int cli_unpack_stdin(bool quiet, cli_unpacked *out)
 {
     cli_progress progress = {0};
+    embla_handle file = EMBLA_NO_FILE;
     *out = (cli_unpacked){0};
     cli_progress_begin(&progress, quiet);
-    int file = create("standard-input", "", out);
-    int code = file < 0 ? CLI_FAILED : copy_stdin(file, out->path, &progress);
-    if (file >= 0 && close(file) != 0 && code == CLI_DONE)
-        code = cli_failed("%s: %s", out->path, strerror(errno));
-    if (code != CLI_DONE) cli_unpack_free(out);
-    cli_progress_end(&progress, "interrupted");
-    return code;
+    int code = create("standard-input", "", out, &file) ? copy_stdin(file, out->path, &progress)
+                                                        : CLI_FAILED;
+    return finish(code, file, out, &progress);
 }
 
 void cli_unpack_free(cli_unpacked *unpacked)
 {
     for (size_t i = 0; i < unpacked->link_count; i++) {
-        (void)unlink(unpacked->links[i]);
+        (void)cli_remove(unpacked->links[i]);
         free(unpacked->links[i]);
     }
-    if (unpacked->path) (void)unlink(unpacked->path);
-    if (unpacked->folder) (void)rmdir(unpacked->folder);
+    if (unpacked->path) (void)cli_remove(unpacked->path);
+    if (unpacked->folder) (void)cli_remove_folder(unpacked->folder);
     free(unpacked->path);
     free(unpacked->folder);
     *unpacked = (cli_unpacked){0};

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/ending.h"
 #include "core/inputs.h"
 #include "draw/tables.h"
+#include "host/host.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -112,7 +112,7 @@ int cli_vectors_redirect(const cli_args *args, cli_vectors_form form)
     if (path) return cli_out_to(path, cli_args_flag(args, "force"));
     bool binary = form == CLI_VECTORS_NPY || form == CLI_VECTORS_RAW || form == CLI_VECTORS_FVECS ||
                   form == CLI_VECTORS_PNG;
-    if (binary && isatty(STDOUT_FILENO))
+    if (binary && cli_is_terminal(CLI_STDOUT))
         return cli_usage("%s is binary and not for a terminal; use --output FILE or a pipe",
                          formats[form]);
     return CLI_DONE;

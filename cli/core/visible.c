@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text from files and from the command line, made safe to print. base/shown.h has the rules; the
- * width of a character comes from the locale.
+ * width of a character comes from the host.
  */
 #include "core/visible.h"
 
 #include <stdint.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "base/shown.h"
+#include "host/host.h"
 
 size_t cli_printable(const char *text, size_t left)
 {
     return embla_shown_printable(text, left);
 }
 
-/* wcwidth knows no character in a locale without UTF-8: each then has one column. */
+/* The host knows no character in a locale without UTF-8: each then has one column. */
 static size_t columns_of(uint32_t code)
 {
-    int columns = code > 0x7f ? wcwidth((wchar_t)code) : 1;
+    int columns = code > 0x7f ? cli_character_columns(code) : 1;
     return columns >= 0 ? (size_t)columns : 1;
 }
 
@@ -46,6 +46,19 @@ size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns
                      char text[CLI_WORD_TEXT])
 {
     return embla_show_word(word, length, ascii, columns, columns_of, text);
+}
+
+size_t cli_word_text(const char *word, size_t length, char *out)
+{
+    size_t bytes = 0;
+    while (length > 0) {
+        size_t used;
+        (void)embla_show_character(word, length, false, columns_of, out + bytes, &used);
+        bytes += strlen(out + bytes);
+        word += used;
+        length -= used;
+    }
+    return bytes;
 }
 
 bool cli_word_write(const char *word, size_t length, FILE *to)

@@ -12,6 +12,7 @@
 
 #include "core/model.h"
 #include "core/out.h"
+#include "host/host.h"
 
 static void write_file(void *to, const char *bytes, size_t length)
 {
@@ -44,7 +45,7 @@ static void write_words(const embla_vocab *vocab, const embla_json_sink *sink)
 static char *make_json(const embla_vocab *vocab, size_t *length)
 {
     char *json = NULL;
-    FILE *file = open_memstream(&json, length);
+    FILE *file = cli_text_open(&json, length);
     if (!file) return NULL;
     const embla_json_sink sink = {.write = write_file, .to = file};
     embla_json_write(&sink, "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":null,"
@@ -53,7 +54,7 @@ static char *make_json(const embla_vocab *vocab, size_t *length)
                             "\"model\":{\"type\":\"WordLevel\",\"vocab\":{");
     write_words(vocab, &sink);
     embla_json_write(&sink, "},\"unk_token\":\"<unk>\"}}");
-    if (fclose(file) == 0) return json;
+    if (cli_text_close(file, &json, length)) return json;
     free(json);
     return NULL;
 }

@@ -77,28 +77,20 @@ static size_t truncated_length(const char *word, size_t length)
 static int print_words(const cli_map *map)
 {
     embla_base64 to = {0};
-    char *line = NULL;
-    size_t used = 0;
-    FILE *text = open_memstream(&line, &used);
-    if (!text) return cli_failed("no memory for the words");
     begin_base64("data-words");
     for (int64_t row = 0; row < map->rows; row++) {
-        size_t length, kept;
+        char line[LONGEST * EMBLA_SHOWN_CHARACTER + 4];
+        size_t length, used = 0;
         const char *word = cli_map_word(map, row, &length);
-        rewind(text);
-        if (row > 0) (void)fputc('\n', text);
-        kept = word ? truncated_length(word, length) : 0;
-        if (word) (void)cli_word_write(word, kept, text);
-        if (!word) (void)fputc('\\', text);
-        if (word && kept < length) (void)fputs("..", text);
-        if (fflush(text) != 0) break;
-        print_base64(&to, line, (size_t)ftello(text));
+        const size_t kept = word ? truncated_length(word, length) : 0;
+        if (row > 0) line[used++] = '\n';
+        if (word) used += cli_word_text(word, kept, line + used);
+        if (!word) line[used++] = '\\';
+        if (word && kept < length) line[used++] = '.', line[used++] = '.';
+        print_base64(&to, line, used);
     }
     end_base64(&to);
-    bool good = ferror(text) == 0;
-    (void)fclose(text);
-    free(line);
-    return good ? CLI_DONE : cli_failed("no memory for the words");
+    return CLI_DONE;
 }
 
 /* ---- the page ---- */

@@ -14,8 +14,8 @@
 #include "base/utf8.h"
 #include "core/args.h"
 #include "core/visible.h"
+#include "system/system_threads.h"
 
-#include <dlfcn.h>
 #include <pango/pangocairo.h>
 
 #define LIBRARY "libpangocairo-1.0.so.0"
@@ -51,7 +51,8 @@ struct cli_paint {
 
 int cli_paint_load(void)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    char why[256];
+    void *library = embla_system_load(LIBRARY, EMBLA_LOAD_OWN, why, sizeof why);
     if (!library)
         return cli_failed("a PNG needs Cairo and Pango, and " LIBRARY
                           " is not installed (Debian: libpangocairo-1.0-0); write .svg or .html "
@@ -59,7 +60,7 @@ int cli_paint_load(void)
     const char *missing = NULL;
     void *symbol;
 #define FIND(name)                                                                                 \
-    symbol = dlsym(library, #name);                                                                \
+    symbol = embla_system_symbol(library, #name);                                                                \
     memcpy(&lib.name, &symbol, sizeof symbol); /* ISO C has no cast from an object pointer */      \
     if (!symbol) missing = #name;
     FUNCTIONS(FIND)

@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "core/out.h"
+#include "host/host.h"
 
 /* ---- the terminal ---- */
 
@@ -24,17 +23,17 @@ const char *cli_color_name(size_t n)
 
 bool cli_color_wanted(const char *name)
 {
-    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
     if (strcmp(name, "auto") != 0) return strcmp(name, "always") == 0;
-    return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+    return cli_is_terminal(CLI_STDOUT) && !(none && *none) && cli_terminal_has_colors();
 }
 
 int cli_pen_width(void)
 {
     const char *said = getenv("COLUMNS");
-    struct winsize size;
+    int columns, lines;
     long width = said ? strtol(said, NULL, 10) : 0;
-    if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+    if (width <= 0 && cli_terminal_size(CLI_STDOUT, &columns, &lines)) width = columns;
     if (width <= 0) return CLI_WIDTH;
     return width > 1000 ? 1000 : (int)width;
 }

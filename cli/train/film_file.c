@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "core/inputs.h"
+#include "host/paths.h"
 
 enum { MEMORY = 64000000, MOMENTS = 120 }; /* bytes of all moments; the library's default */
 
@@ -110,10 +110,9 @@ int cli_film_moment(cli_film *film, const embla_table *table, int64_t step, cons
 
 int cli_film_write(cli_film *film)
 {
-    struct stat file;
     if (embla_film_write(film->film, film->path, film->force) != EMBLA_OK)
         return cli_failed("--film: %s", embla_error());
-    film->bytes = stat(film->path, &file) == 0 ? (int64_t)file.st_size : 0;
+    film->bytes = cli_file_size(film->path);
     return CLI_DONE;
 }
 

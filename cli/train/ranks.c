@@ -6,12 +6,12 @@
 #include "train/ranks.h"
 
 #include <limits.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "host/host.h"
+#include "system/system_threads.h"
 
 enum {
     HOST = 64,
@@ -30,57 +30,39 @@ static int ranks_here(const embla_comm *comm)
 {
     char mine[HOST] = "", *all = calloc((size_t)comm->size, HOST);
     int count = 0;
-    (void)gethostname(mine, sizeof mine - 1);
+    cli_host_name(mine, sizeof mine);
     if (all && comm->allgather(comm->owner, mine, all, HOST) == EMBLA_OK)
         for (int r = 0; r < comm->size; r++) count += memcmp(all + r * HOST, mine, HOST) == 0;
     free(all);
     return count > 0 ? count : 1;
 }
 
-/* Cores that this process may use: launchers often bind a process to some. */
-static int cores_allowed(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return INT_MAX;
-    return CPU_COUNT(&allowed);
-}
-
-/* The cores of the host are divided among its ranks, unless the user says otherwise. */
+/* The CPUs of the host are divided among its ranks, unless the user says otherwise. A launcher may
+ * have bound this process to some. */
 static int default_threads(const cli_ranks *ranks)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int share = cores > ranks->here ? (int)(cores / ranks->here) : 1;
-    return share < cores_allowed() ? share : cores_allowed();
+    int all = cli_host_cpus(), share = all > ranks->here ? all / ranks->here : 1;
+    return share < embla_system_cpus() ? share : embla_system_cpus();
 }
 
 /* ---- open, close ---- */
 
 /* MPI starts when all processes of the job have started it. It waits for ever for one that runs
  * another program, or a verb that does without MPI, and cannot be stopped from outside. */
-static void start_took_long(int number)
-{
-    static const char why[] =
-        "embla: MPI waits for a process of the job that has not started it: that one runs "
-        "another verb, which does without MPI, or has ended; all ranks must run the same\n";
-    ssize_t written = write(STDERR_FILENO, why, sizeof why - 1);
-    (void)number, (void)written;
-    _exit(CLI_FAILED);
-}
+static const char start_took_long[] =
+    "embla: MPI waits for a process of the job that has not started it: that one runs "
+    "another verb, which does without MPI, or has ended; all ranks must run the same\n";
 
 int cli_ranks_join(const cli_args *args, int patience, const embla_comm **out)
 {
     enum { USUAL = 45, TIMES = 4 }; /* seconds of patience; processes may start slowly */
-    const struct sigaction ends = {.sa_handler = start_took_long};
-    struct sigaction before;
     char work[64];
     (void)snprintf(work, sizeof work, "embla %s", args->verb->name);
     const embla_comm_options options = {.patience = patience, .work = work};
     unsigned seconds = patience > 0 ? (unsigned)patience : USUAL;
-    (void)sigaction(SIGALRM, &ends, &before);
-    (void)alarm(seconds < UINT_MAX / TIMES ? TIMES * seconds : UINT_MAX);
+    cli_time_limit(seconds < UINT_MAX / TIMES ? TIMES * seconds : UINT_MAX, start_took_long);
     embla_status status = embla_comm_open(&options, out);
-    (void)alarm(0);
-    (void)sigaction(SIGALRM, &before, NULL);
+    cli_time_limit(0, NULL);
     return status == EMBLA_OK ? CLI_DONE : cli_failed("%s", embla_error());
 }
 
@@ -157,6 +139,6 @@ int cli_ranks_follow(const cli_ranks *ranks, bool *decision)
 void cli_ranks_abort(const cli_ranks *ranks)
 {
     (void)fflush(stdout);
-    (void)sleep(MESSAGES);
+    embla_system_sleep((int64_t)MESSAGES * 1000000000);
     ranks->comm->abort(ranks->comm->owner, "a rank failed");
 }

@@ -4,17 +4,15 @@
  */
 #include "train/train_log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "core/args.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 static const char header[] = "step,loss,validation,rate,norm,tokens,seconds\n";
 
@@ -52,8 +50,8 @@ bool cli_log_read(const char *path, int64_t below,
     char text[LINE_MOST];
     int64_t last = -1, good = 0;
     cli_log_line line;
-    FILE *from = fopen(path, "re");
-    if (!from) return false;
+    FILE *from = cli_file_open(path, "r");
+    if (!from) return cli_because_errno();
     if (fgets(text, sizeof text, from) && strcmp(text, header) == 0) {
         good = (int64_t)strlen(text);
         while (fgets(text, sizeof text, from) && parse_line(text, &line) && line.step > last &&
@@ -63,41 +61,24 @@ bool cli_log_read(const char *path, int64_t below,
             last = line.step;
         }
     }
-    bool read = !ferror(from);
-    int error = errno;
+    bool read = !ferror(from) || cli_because_errno();
     (void)fclose(from);
-    errno = error;
     if (end) *end = good;
     return read;
 }
 
 /* ---- writing ---- */
 
-/* Returns the number of bytes written: all, unless *error is set. */
-static size_t write_all(int file, const char *text, size_t length, int *error)
-{
-    size_t done = 0;
-    while (done < length && *error == 0) {
-        ssize_t written = write(file, text + done, length - done);
-        if (written > 0)
-            done += (size_t)written;
-        else if (written == 0 || errno != EINTR)
-            *error = written < 0 ? errno : EIO;
-    }
-    return done;
-}
-
 int cli_log_open(const char *folder, cli_log *out)
 {
     size_t size = strlen(folder) + sizeof "/loss.csv";
-    cli_log log = {.file = -1, .path = malloc(size)};
+    cli_log log = {.file = EMBLA_NO_FILE, .path = malloc(size)};
     if (!log.path) return cli_failed("no memory for a path of %zu bytes", size);
     (void)snprintf(log.path, size, "%s/loss.csv", folder);
-    log.file = open(log.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     int code = CLI_DONE;
-    if (log.file < 0)
-        code = cli_failed("%s: %s", log.path, strerror(errno));
-    else if (flock(log.file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (!cli_open_write(log.path, &log.file))
+        code = cli_failed("%s: %s", log.path, cli_why());
+    else if (embla_system_lock(log.file, EMBLA_LOCK_ALONE).error == EMBLA_SYSTEM_BUSY)
         code = cli_failed("%s is in use by another training", folder);
     if (code == CLI_DONE)
         *out = log;
@@ -110,7 +91,7 @@ int cli_log_open(const char *folder, cli_log *out)
 static bool is_log(const char *path)
 {
     char text[sizeof header] = "";
-    FILE *from = fopen(path, "re");
+    FILE *from = cli_file_open(path, "r");
     if (!from) return true; /* cli_log_read reports that */
     size_t got = fread(text, 1, sizeof header - 1, from);
     (void)fclose(from);
@@ -127,11 +108,11 @@ int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const c
                           "rename it, and a new one is made",
                           log->path);
     if (!cli_log_read(log->path, step, visit, context, &end) ||
-        ftruncate(log->file, (off_t)end) != 0 || lseek(log->file, 0, SEEK_END) < 0)
-        return cli_failed("%s: %s", log->path, strerror(errno));
-    int error = 0;
-    if (end == 0) (void)write_all(log->file, header, strlen(header), &error);
-    return error == 0 ? CLI_DONE : cli_failed("%s: %s", log->path, strerror(error));
+        !cli_because(embla_system_set_size(log->file, (uint64_t)end)) ||
+        !cli_because(cli_seek_end(log->file)) ||
+        (end == 0 && !cli_write_all(log->file, header, strlen(header), NULL)))
+        return cli_failed("%s: %s", log->path, cli_why());
+    return CLI_DONE;
 }
 
 bool cli_log_add(cli_log *log, const cli_log_line *line)
@@ -155,19 +136,17 @@ bool cli_log_add(cli_log *log, const cli_log_line *line)
 
 bool cli_log_flush(cli_log *log, bool sure)
 {
-    int error = 0;
-    size_t done = write_all(log->file, log->text, log->used, &error);
+    size_t done;
+    bool good = cli_write_all(log->file, log->text, log->used, &done);
     if (done > 0) memmove(log->text, log->text + done, log->used - done);
     log->used -= done;
-    if (error == 0 && sure && fdatasync(log->file) != 0) error = errno;
-    errno = error;
-    return error == 0;
+    return good && (!sure || cli_because(embla_system_sync(log->file)));
 }
 
 void cli_log_close(cli_log *log)
 {
-    if (log->file >= 0) (void)close(log->file);
+    if (log->file != EMBLA_NO_FILE) (void)embla_system_close(log->file);
     free(log->path);
     free(log->text);
-    *log = (cli_log){.file = -1};
+    *log = (cli_log){.file = EMBLA_NO_FILE};
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "system/system.h"
+
 typedef struct {
     int64_t step;
     double loss, validation; /* validation is NaN if it was not measured */
@@ -23,7 +25,7 @@ typedef struct {
 } cli_log_line;
 
 typedef struct {
-    int file; /* -1 means none */
+    embla_handle file; /* EMBLA_NO_FILE means none */
     char *path;
     char *text; /* lines not written yet */
     size_t used, room;
@@ -38,12 +40,12 @@ int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const c
                 void *context);
 /* Appends a line. False if there is no memory. */
 bool cli_log_add(cli_log *log, const cli_log_line *line);
-/* Writes the buffered lines. False, and errno, if not all could be written. sure: sync to disk. */
+/* Writes the buffered lines. False, and cli_why, if not all could be written. sure: sync to disk. */
 bool cli_log_flush(cli_log *log, bool sure);
 void cli_log_close(cli_log *log);
 
 /* Calls visit for each line of steps below `below`, up to the first invalid line. Writes the length
- * of the valid part with its header to *end (may be NULL); 0 means no header. False, and errno, if
+ * of the valid part with its header to *end (may be NULL); 0 means no header. False, and cli_why, if
  * the file cannot be read. */
 bool cli_log_read(const char *path, int64_t below,
                   void (*visit)(void *context, const cli_log_line *), void *context, int64_t *end);

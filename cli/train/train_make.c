@@ -5,15 +5,11 @@
  */
 #include "train/train_make.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "core/advice.h"
@@ -21,6 +17,8 @@
 #include "core/memory.h"
 #include "core/model.h"
 #include "core/out.h"
+#include "host/host.h"
+#include "host/paths.h"
 #include "train/train_film.h"
 #include "train/train_ranks.h"
 #include "train/train_view.h"
@@ -55,11 +53,10 @@ static bool folder_has(const char *folder, const char *name)
 static bool folder_is_full(const char *folder, const char *name)
 {
     char *path = join(folder, name);
-    DIR *list = path ? opendir(path) : NULL;
-    bool full = path && !list && cli_out_exists(path);
-    for (struct dirent *entry; list && !full && (entry = readdir(list));)
-        full = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    if (list) (void)closedir(list);
+    cli_names names;
+    bool listed = path && cli_names_open(path, &names);
+    bool full = listed ? cli_names_next(&names) != NULL : path && cli_out_exists(path);
+    if (listed) cli_names_close(&names);
     free(path);
     return full;
 }
@@ -69,7 +66,7 @@ int cli_make_free_folder(const char *folder)
     static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json",
                                         "loss.csv"};
     static const char *const folders[] = {"best", "checkpoints"};
-    char *checkpoints = join(folder, "checkpoints"), path[PATH_MAX];
+    char *checkpoints = join(folder, "checkpoints"), path[CLI_PATH_MOST];
     bool training =
         checkpoints && embla_train_newest(checkpoints, path, sizeof path, NULL) == EMBLA_OK;
     free(checkpoints);
@@ -102,8 +99,8 @@ static int absolute_path(const char *path, char **out)
 {
     if (strcmp(path, "-") == 0)
         return cli_usage("a model has files with names; train --from cannot read standard input");
-    *out = realpath(path, NULL);
-    if (!*out) return cli_failed("%s: %s", path, strerror(errno));
+    *out = cli_path_real(path);
+    if (!*out) return cli_failed("%s: %s", path, cli_why());
     if (strchr(*out, '\n')) return cli_failed("%s: the path contains a line end; rename it", path);
     return CLI_DONE;
 }
@@ -518,16 +515,16 @@ int cli_make_saved(const cli_args *args, cli_training *t)
     embla_train_saved *saved = malloc(sizeof *saved);
     embla_team_options team;
     int code = set_folder(t);
-    t->checkpoint = malloc(PATH_MAX);
+    t->checkpoint = malloc(CLI_PATH_MOST);
     if (code == CLI_DONE && (!saved || !t->checkpoint))
         code = cli_failed("no memory for the saved settings");
-    if (code == CLI_DONE && access(t->folder, F_OK) == 0 && access(t->checkpoints, F_OK) != 0)
+    if (code == CLI_DONE && cli_is_there(t->folder) && !cli_is_there(t->checkpoints))
         code = cli_failed("%s has no training that can be continued: it has no folder "
                           "'checkpoints'. To begin one with its weights: embla train TEXT --from "
                           "%s -o FOLDER",
                           t->folder, t->folder);
     if (code == CLI_DONE &&
-        (embla_train_newest(t->checkpoints, t->checkpoint, PATH_MAX, &t->damaged) != EMBLA_OK ||
+        (embla_train_newest(t->checkpoints, t->checkpoint, CLI_PATH_MOST, &t->damaged) != EMBLA_OK ||
          embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK ||
          embla_team_describe_saved(t->checkpoint, &team) != EMBLA_OK))
         code = cli_failed("%s", embla_error());

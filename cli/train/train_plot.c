@@ -5,17 +5,17 @@
  */
 #include "train/train_plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/ending.h"
 #include "core/inputs.h"
 #include "core/out.h"
 #include "draw/svg.h"
+#include "host/host.h"
+#include "host/paths.h"
 #include "train/train_log.h"
 
 enum { POINTS = 700, RECENT = 100 };
@@ -216,7 +216,7 @@ static bool is_title(const char *text, size_t length)
 static bool is_plot(const char *path)
 {
     char text[8192];
-    FILE *from = fopen(path, "re");
+    FILE *from = cli_file_open(path, "r");
     if (!from) return false;
     size_t length = fread(text, 1, sizeof text - 1, from);
     (void)fclose(from);
@@ -226,11 +226,10 @@ static bool is_plot(const char *path)
 
 int cli_plot_check_file(const cli_args *args, const char *path)
 {
-    struct stat file;
     int code = cli_inputs_check(args, path);
     if (code != CLI_DONE) return code;
     if (!cli_out_exists(path)) return cli_out_check(path, false);
-    if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && is_plot(path)) return CLI_DONE;
+    if (cli_is_file(path) && is_plot(path)) return CLI_DONE;
     return cli_failed("%s already exists and is not a chart of a training, so it is not replaced; "
                       "choose another name for --plot",
                       path);
@@ -264,7 +263,7 @@ int cli_plot_write(const char *path, const char *log, int64_t steps, const char 
     const picture p = {&c, &svg, steps, text};
     int code = CLI_DONE;
     if (!cli_log_read(log, INT64_MAX, add_log_line, &c, NULL))
-        code = cli_failed("%s: %s", log, strerror(errno));
+        code = cli_failed("%s: %s", log, cli_why());
     else if (c.full || !sum_losses(&c) || !set_axis_range(&c, &svg.y))
         code = cli_failed("no memory to draw %zu steps", c.count);
     else

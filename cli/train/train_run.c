@@ -9,17 +9,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/inputs.h"
 #include "core/out.h"
+#include "host/host.h"
+#include "host/paths.h"
 #include "train/train_film.h"
 #include "train/train_plot.h"
 #include "train/train_ranks.h"
@@ -59,7 +57,7 @@ int cli_training_read_log(cli_training *t)
     t->validation = t->best = NAN;
     t->first = embla_train_steps(t->train);
     if (cli_log_read(t->log.path, t->first, restore_line, t, NULL)) return CLI_DONE;
-    return cli_failed("%s: %s", t->log.path, strerror(errno));
+    return cli_failed("%s: %s", t->log.path, cli_why());
 }
 
 /* ---- saving ---- */
@@ -68,13 +66,13 @@ int cli_training_read_log(cli_training *t)
  * --tokenizer. */
 static embla_status save_model(const cli_training *t)
 {
-    char path[PATH_MAX];
+    char path[CLI_PATH_MOST];
     if (!t->tokenizer) return embla_train_save_model(t->train, t->folder, t->words);
     embla_status status = embla_train_save_model(t->train, t->folder, NULL);
     int used = snprintf(path, sizeof path, "%s/tokenizer.json", t->folder);
     if (status != EMBLA_OK || t->ranks.follows || used < 0 || (size_t)used >= sizeof path)
         return status;
-    return access(path, F_OK) == 0 ? EMBLA_OK
+    return cli_is_there(path) ? EMBLA_OK
                                    : embla_tokenizer_copy(cli_input_path(t->tokenizer_path), path);
 }
 
@@ -86,8 +84,8 @@ static int save(cli_training *t)
     char *note = cli_training_note(t);
     if (!note)
         code = cli_failed("no memory for the note of a checkpoint");
-    else if (t->log.file >= 0 && !cli_log_flush(&t->log, true))
-        code = cli_failed("%s: %s", t->log.path, strerror(errno));
+    else if (t->log.file != EMBLA_NO_FILE && !cli_log_flush(&t->log, true))
+        code = cli_failed("%s: %s", t->log.path, cli_why());
     if (code != CLI_DONE && cli_ranks_many(&t->ranks))
         cli_ranks_abort(&t->ranks); /* the others wait for us */
     if (code == CLI_DONE &&
@@ -127,7 +125,7 @@ static int save_best(cli_training *t)
 /* A failed save during training (a full disk) is reported, but does not end the training. */
 static void save_during_training(cli_training *t)
 {
-    char newest[PATH_MAX];
+    char newest[CLI_PATH_MOST];
     cli_progress_wipe(&t->progress);
     if (save(t) != CLI_DONE && !t->ranks.follows) {
         bool kept = embla_train_newest(t->checkpoints, newest, sizeof newest, NULL) == EMBLA_OK;
@@ -227,7 +225,7 @@ static int after_step(cli_training *t)
                          .norm = last->norm,
                          .tokens = last->tokens,
                          .seconds = t->before + t->seconds};
-    if (code == CLI_DONE && t->log.file >= 0 && !cli_log_add(&t->log, &line))
+    if (code == CLI_DONE && t->log.file != EMBLA_NO_FILE && !cli_log_add(&t->log, &line))
         code = cli_failed("no memory for the lines of %s", t->log.path);
     if (code == CLI_DONE) code = report(t, now);
     if (code == CLI_DONE) code = sample_if_due(t);
@@ -274,9 +272,11 @@ static int prepare(cli_training *t)
     t->first = embla_train_steps(t->train);
     if (!t->folder) return CLI_DONE;
     if (!t->resumed) {
-        if (!t->ranks.follows && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
-            return errno == ENOENT ? cli_out_check_folder(t->folder)
-                                   : cli_failed("%s: %s", t->folder, strerror(errno));
+        if (!t->ranks.follows && !cli_make_folder(t->folder) &&
+            cli_why_error() != EMBLA_SYSTEM_EXISTS)
+            return cli_why_error() == EMBLA_SYSTEM_NOT_FOUND
+                       ? cli_out_check_folder(t->folder)
+                       : cli_failed("%s: %s", t->folder, cli_why());
         code = save(t);
         if (code == CLI_DONE && !t->ranks.follows) code = cli_log_open(t->folder, &t->log);
     }
@@ -315,15 +315,12 @@ static int finish(cli_training *t, int64_t begun_at)
 static int end_by_output(const cli_training *t)
 {
     char at[CLI_CELL], all[CLI_CELL];
-    bool closed = !cli_out_finish() && errno == EPIPE;
+    bool closed = !cli_out_finish() && cli_is_pipe_error(errno);
     cli_complain("the output %s after step %s of %s; the training is saved, continue it "
                  "with 'embla train --resume %.200s'",
                  closed ? "was closed" : "could not be written",
                  cli_commas(embla_train_steps(t->train), at), cli_commas(t->steps, all), t->folder);
-    if (closed) {
-        (void)signal(SIGPIPE, SIG_DFL);
-        (void)raise(SIGPIPE);
-    }
+    if (closed) cli_end_by_pipe();
     return CLI_FAILED;
 }
 
@@ -343,7 +340,7 @@ int cli_training_do(cli_training *t)
 int cli_training_run(cli_training *t)
 {
     char sentence[512], at[CLI_CELL], all[CLI_CELL];
-    (void)signal(SIGPIPE, SIG_IGN);
+    cli_pipe_ends(false);
     cli_progress_begin(&t->progress, t->quiet || t->json || t->ranks.follows);
     int code = cli_training_do(t);
     if (code != CLI_DONE && cli_ranks_many(&t->ranks)) return code; /* which ends the job */

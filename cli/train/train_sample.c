@@ -14,6 +14,8 @@
 #include "core/out.h"
 #include "core/speak.h"
 #include "core/visible.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 enum { SAMPLE_TOKENS = 200, INDENT = 4 };
 static const double sample_temperature = 0.8;
@@ -107,7 +109,7 @@ int cli_sample_text(cli_training *t, const cli_sample_how *how, char **text, siz
                  .temperature = how->temperature,
                  .seed = t->options.seed,
                  .left = how->tokens};
-    FILE *to = open_memstream(text, length);
+    FILE *to = cli_text_open(text, length);
     int code = s.hidden && to ? CLI_DONE : cli_failed("no memory for a sample");
     if (code == CLI_DONE && t->words && !t->writer_tokenized) code = open_tokenizer(t);
     if (code == CLI_DONE &&
@@ -115,7 +117,7 @@ int cli_sample_text(cli_training *t, const cli_sample_how *how, char **text, siz
             EMBLA_OK)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) code = generate_texts(t, how->texts > 0 ? how->texts : 1, &s, to);
-    if (to && fclose(to) != 0 && code == CLI_DONE) code = cli_failed("no memory for a sample");
+    if (to && !cli_text_close(to, text, length) && code == CLI_DONE) code = cli_failed("no memory for a sample");
     embla_decoder_free(s.decoder);
     free(s.hidden);
     return code;
@@ -129,7 +131,7 @@ static void print_lines(const cli_training *t, const char *text, size_t size)
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t length = end ? (size_t)(end - text) - at : size - at;
-        char *line = strndup(text + at, length);
+        char *line = cli_copy_text(text + at, length);
         printf("%*s", 2 * INDENT, "");
         if (line) cli_out_safe(line);
         putchar('\n');

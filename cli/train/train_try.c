@@ -7,15 +7,14 @@
  */
 #include "train/try.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/out.h"
+#include "host/paths.h"
 #include "train/train_make.h"
 #include "train/train_options.h"
 #include "train/train_ranks.h"
@@ -282,9 +281,12 @@ static int open_text(cli_try *x)
 
 static int make_folder(const cli_try *x)
 {
-    if (!x->folder || mkdir(x->folder, 0777) == 0 || errno == EEXIST) return CLI_DONE;
-    return errno == ENOENT ? cli_out_check_folder(x->folder)
-                           : cli_failed("%s: %s", x->folder, strerror(errno));
+    if (!x->folder || cli_make_folder(x->folder) ||
+        cli_why_error() == EMBLA_SYSTEM_EXISTS)
+        return CLI_DONE;
+    return cli_why_error() == EMBLA_SYSTEM_NOT_FOUND
+               ? cli_out_check_folder(x->folder)
+               : cli_failed("%s: %s", x->folder, cli_why());
 }
 
 static void train_all(cli_try *x)

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_lab.h"
 
 #include "core/inputs.h"
 #include "core/out.h"
+#include "host/host.h"
 #include "train/engine_choice.h"
 #include "train/train_make.h"
 #include "train/train_ranks.h"
@@ -260,7 +260,7 @@ static void json_start(const cli_training *t)
 /* Whether report lines are printed: not if the same terminal shows the redrawn line. */
 static bool lines_wanted(const cli_training *t)
 {
-    return !t->quiet && (t->every_asked || !t->progress.shown || !isatty(STDOUT_FILENO));
+    return !t->quiet && (t->every_asked || !t->progress.shown || !cli_is_terminal(CLI_STDOUT));
 }
 
 /* Whether the heading and report lines are printed. */
@@ -335,12 +335,12 @@ int cli_view_draw(cli_training *t, double now, bool last)
         if (code != CLI_DONE) return code;
         t->looked = now;
     }
-    FILE *to = open_memstream(&text, &size);
+    FILE *to = cli_text_open(&text, &size);
     if (!to) return cli_failed("no memory for a line");
     if (watching(t) && t->watch.found_count > 0)
         cli_watch_print(&t->watch, to, cli_progress_width(), cli_progress_height() - 2);
     progress_line(t, to);
-    if (fclose(to) == 0) cli_progress_draw(&t->progress, text);
+    if (cli_text_close(to, &text, &size)) cli_progress_draw(&t->progress, text);
     free(text);
     t->drawn = now;
     t->paused = true;

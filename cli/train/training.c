@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of a training, and the note in its checkpoints. */
 #include "train/training.h"
+#include "host/paths.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static char *find_note(const char *note, const char *key)
     size_t length = strlen(key);
     for (const char *line = note; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, key, length) == 0 && line[length] == '=')
-            return strndup(line + length + 1, strcspn(line + length + 1, "\n"));
+            return cli_copy_text(line + length + 1, strcspn(line + length + 1, "\n"));
     return NULL;
 }
 

@@ -6,6 +6,7 @@
  * the validation text cannot be tried, because losses would not be comparable.
  */
 #include "train/try.h"
+#include "host/host.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -211,11 +212,11 @@ char *cli_try_folder(const cli_try *x, size_t run)
 {
     char name[CLI_TRY_NAME], *path = NULL;
     size_t size = 0;
-    FILE *to = open_memstream(&path, &size);
+    FILE *to = cli_text_open(&path, &size);
     if (!to) return NULL;
     fprintf(to, "%s/%s,seed=%" PRId64, x->folder, cli_try_name(x, run / x->seeds, ",", name),
             x->first_seed + (int64_t)(run % x->seeds));
-    if (fclose(to) == 0) return path;
+    if (cli_text_close(to, &path, &size)) return path;
     free(path);
     return NULL;
 }

@@ -4,16 +4,15 @@
  * They are checked before the training, not after it. FILE is replaced with --force. The other
  * names nobody typed: a file that is there and that Embla did not write is never replaced.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_checkpoint.h"
 
 #include "core/complain.h"
 #include "core/inputs.h"
+#include "host/paths.h"
 #include "train/train_plot.h"
 #include "train/words_run.h"
 
@@ -124,14 +123,14 @@ static int write_converted(const cli_words *w, char *folder)
 {
     char *part = NULL, *words = NULL;
     int code = CLI_DONE;
-    if (!mkdtemp(folder))
-        return cli_failed("cannot create a folder beside %s: %s", w->output, strerror(errno));
+    if (!cli_new_folder(folder))
+        return cli_failed("cannot create a folder beside %s: %s", w->output, cli_why());
     if (asprintf(&part, "%s/words.safetensors", folder) < 0) part = NULL;
     if (asprintf(&words, "%s/words.vocab.txt", folder) < 0) words = NULL;
     code = part && words ? convert_part(w, part) : cli_failed("no memory for a name");
-    if (part) (void)unlink(part);
-    if (words) (void)unlink(words);
-    (void)rmdir(folder);
+    if (part) (void)cli_remove(part);
+    if (words) (void)cli_remove(words);
+    (void)cli_remove_folder(folder);
     free(part);
     free(words);
     return code;

@@ -2,16 +2,15 @@
 /* Runs `embla words`: steps, and between them reports and saved states. */
 #include "train/words_run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/complain.h"
 #include "core/inputs.h"
 #include "core/memory.h"
+#include "host/paths.h"
 
 enum { SPOKEN_EVERY = 60 }; /* maximum seconds between reports */
 
@@ -135,7 +134,7 @@ static int finish(cli_words *w)
     if (w->last.step < w->last.steps) return save_state(w);
     int code = cli_words_write(w);
     if (code == CLI_DONE || embla_wordvec_check(w->words) == EMBLA_ERR_RANGE)
-        (void)unlink(w->state); /* nothing to resume */
+        (void)cli_remove(w->state); /* nothing to resume */
     else
         (void)save_state(w); /* --resume writes the result again */
     return code;

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/complain.h"
 #include "core/inputs.h"
 #include "core/token.h"
 #include "core/visible.h"
+#include "host/host.h"
 #include "train/words_run.h"
 
 enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16, REPORTS_MOST = 20 };
@@ -200,11 +200,11 @@ void cli_words_draw(cli_words *w)
     size_t size = 0;
     double now = cli_progress_now();
     if (!w->progress.shown || now - w->progress.last < 0.1) return;
-    FILE *to = open_memstream(&text, &size);
+    FILE *to = cli_text_open(&text, &size);
     if (!to) return;
     write_pairs(w, PAIRS_DRAWN, cli_progress_width(), to);
     progress_line(w, to);
-    if (fclose(to) == 0) cli_progress_draw(&w->progress, text);
+    if (cli_text_close(to, &text, &size)) cli_progress_draw(&w->progress, text);
     free(text);
     w->progress.last = now;
 }
@@ -339,7 +339,7 @@ static void print_pairs(const cli_words *w, int used)
 static bool is_report_due(const cli_words *w, bool scores)
 {
     int64_t epochs = (int64_t)w->options.epochs;
-    if (w->json || epochs <= REPORTS_MOST || !w->progress.shown || !isatty(STDOUT_FILENO))
+    if (w->json || epochs <= REPORTS_MOST || !w->progress.shown || !cli_is_terminal(CLI_STDOUT))
         return true;
     if ((scores && w->eval_count > 0) || w->last.step == w->last.steps) return true;
     return w->epoch % (epochs / 10) == 0;

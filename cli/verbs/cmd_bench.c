@@ -7,12 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
+#include "host/host.h"
 #include "embla.h"
 
 /* The last has no function: it runs all others. `set` finds the cases that it runs. */
@@ -158,7 +158,7 @@ static int run_all(bench_options options)
     int exit_code = CLI_DONE;
     as_json = options.json;
     quiet = options.quiet;
-    progress.shown = !quiet && isatty(STDERR_FILENO);
+    progress.shown = !quiet && cli_is_terminal(CLI_STDERR);
     options.all = &all;
     options.complain = complain_alone;
     for (current = 0; benches[current].run && exit_code != CLI_USAGE; current++) {

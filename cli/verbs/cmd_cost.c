@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_lab.h"
 
@@ -17,6 +16,7 @@
 #include "core/out.h"
 #include "core/verbs.h"
 #include "core/visible.h"
+#include "host/paths.h"
 
 enum { PRESETS_MOST = 16 };
 
@@ -107,7 +107,7 @@ static bool is_preset(const char *name)
 /* A file of the same name comes before a preset. */
 static bool is_file(const char *name)
 {
-    return access(cli_input_path(name), F_OK) == 0 || strstr(name, "::") ||
+    return cli_is_there(cli_input_path(name)) || strstr(name, "::") ||
            (strchr(name, '/') && !is_preset(name));
 }
 

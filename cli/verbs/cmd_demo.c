@@ -2,21 +2,16 @@
 /* embla demo: the small models and texts that come with the program, and a walk through them: text,
  * tokens, rows, positions, a step of training, nearest rows, an analogy, the next word, costs.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "embla.h"
 
 #include "core/out.h"
 #include "core/verbs.h"
+#include "host/host.h"
+#include "host/paths.h"
 #include "verbs/demo_quiz.h"
 
 #ifndef EMBLA_DEMO_INSTALLED
@@ -27,31 +22,37 @@
 
 static bool is_demo(const char *folder)
 {
-    char path[PATH_MAX];
+    char path[CLI_PATH_MOST];
     return snprintf(path, sizeof path, "%s/words.vec", folder) < (int)sizeof path &&
-           access(path, R_OK) == 0;
+           cli_is_readable(path);
+}
+
+static bool real_path(const char *path, char folder[CLI_PATH_MOST])
+{
+    char *real = cli_path_real(path);
+    bool good = real && snprintf(folder, CLI_PATH_MOST, "%s", real) < CLI_PATH_MOST;
+    free(real);
+    return good;
 }
 
 /* Finds the demo: in $EMBLA_DEMO, beside the installed program, beside the folder build/ of the
  * source tree, or where the build said that it will be installed. */
-static bool find_folder(char folder[PATH_MAX])
+static bool find_folder(char folder[CLI_PATH_MOST])
 {
     static const char *const beside[] = {"../share/embla/demo", "../../demo"};
     const char *named = getenv("EMBLA_DEMO");
-    if (named) return is_demo(named) && realpath(named, folder);
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0) {
-        program[length] = '\0';
+    if (named) return is_demo(named) && real_path(named, folder);
+    char program[CLI_PATH_MOST];
+    if (cli_program_path(program, sizeof program)) {
         char *slash = strrchr(program, '/');
         if (slash) *slash = '\0';
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
-            char path[PATH_MAX];
+            char path[CLI_PATH_MOST];
             int used = snprintf(path, sizeof path, "%s/%s", program, beside[i]);
-            if (used < (int)sizeof path && is_demo(path)) return realpath(path, folder) != NULL;
+            if (used < (int)sizeof path && is_demo(path)) return real_path(path, folder);
         }
     }
-    return is_demo(EMBLA_DEMO_INSTALLED) && realpath(EMBLA_DEMO_INSTALLED, folder);
+    return is_demo(EMBLA_DEMO_INSTALLED) && real_path(EMBLA_DEMO_INSTALLED, folder);
 }
 
 /* ---- a copy ---- */
@@ -59,15 +60,14 @@ static bool find_folder(char folder[PATH_MAX])
 static bool copy_file(const char *from, const char *to)
 {
     char bytes[1 << 16];
-    FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wbx") : NULL;
+    FILE *in = cli_file_open(from, "rb"), *out = in ? cli_file_open(to, "wbx") : NULL;
     bool good = out != NULL;
     for (size_t count; good && (count = fread(bytes, 1, sizeof bytes, in)) > 0;)
         good = fwrite(bytes, 1, count, out) == count;
     if (in) good = !ferror(in) && good;
-    int error = errno;
-    if (out && fclose(out) != 0 && good) good = false, error = errno;
+    if (!good) (void)cli_because_errno();
+    if (out && fclose(out) != 0 && good) good = cli_because_errno();
     if (in) (void)fclose(in);
-    errno = error;
     return good;
 }
 
@@ -75,7 +75,7 @@ static bool copy_file(const char *from, const char *to)
 static bool same_file(const char *a, const char *b)
 {
     char ours[1 << 14], theirs[1 << 14];
-    FILE *first = fopen(a, "rb"), *second = first ? fopen(b, "rb") : NULL;
+    FILE *first = cli_file_open(a, "rb"), *second = first ? cli_file_open(b, "rb") : NULL;
     bool same = second != NULL;
     for (size_t count = 1; same && count > 0;) {
         count = fread(ours, 1, sizeof ours, first);
@@ -89,30 +89,27 @@ static bool same_file(const char *a, const char *b)
 
 /* Copies the files and folders of `from` into the new folder `to`; with `there` compares them
  * instead. On failure `at` is the file or folder. */
-static bool each_file(const char *from, const char *to, int depth, bool there, char at[PATH_MAX])
+static bool each_file(const char *from, const char *to, int depth, bool there, char at[CLI_PATH_MOST])
 {
-    DIR *folder = opendir(from);
-    bool good = folder && (there || mkdir(to, 0777) == 0);
-    (void)snprintf(at, PATH_MAX, "%s", to);
-    for (struct dirent *entry; good && (entry = readdir(folder));) {
-        char source[PATH_MAX], target[PATH_MAX];
-        struct stat about;
-        if (entry->d_name[0] == '.') continue;
-        errno = ENAMETOOLONG;
-        good = snprintf(source, sizeof source, "%s/%s", from, entry->d_name) < PATH_MAX &&
-               snprintf(target, sizeof target, "%s/%s", to, entry->d_name) < PATH_MAX &&
-               stat(source, &about) == 0;
-        if (!good || (S_ISDIR(about.st_mode) && depth == 2)) continue;
-        if (S_ISDIR(about.st_mode)) {
+    cli_names names;
+    bool listed = cli_names_open(from, &names), good = listed && (there || cli_make_folder(to));
+    (void)snprintf(at, CLI_PATH_MOST, "%s", to);
+    for (const char *name; good && (name = cli_names_next(&names));) {
+        char source[CLI_PATH_MOST], target[CLI_PATH_MOST];
+        if (name[0] == '.') continue;
+        good = snprintf(source, sizeof source, "%s/%s", from, name) < CLI_PATH_MOST &&
+               snprintf(target, sizeof target, "%s/%s", to, name) < CLI_PATH_MOST;
+        if (!good) (void)cli_because(embla_system_outcome(EMBLA_SYSTEM_NOT_FOUND));
+        const bool inner = good && cli_is_folder(source);
+        if (!good || (inner && depth == 2)) continue;
+        if (inner) {
             good = each_file(source, target, depth + 1, there, at);
         } else {
             good = there ? same_file(source, target) : copy_file(source, target);
             if (!good) memcpy(at, target, sizeof target);
         }
     }
-    int error = errno;
-    if (folder) (void)closedir(folder);
-    errno = error;
+    if (listed) cli_names_close(&names);
     return good;
 }
 
@@ -120,17 +117,17 @@ static bool each_file(const char *from, const char *to, int depth, bool there, c
 static int copy_demo(const cli_args *args, const char *folder)
 {
     const char *to = cli_args_text(args, "output");
-    char at[PATH_MAX];
+    char at[CLI_PATH_MOST];
     int code = cli_out_check_folder(to);
     if (code != CLI_DONE) return code;
-    const bool there = access(to, F_OK) == 0;
+    const bool there = cli_is_there(to);
     if (there && !is_demo(to)) return cli_failed("'%s' exists; choose another folder for -o", to);
     const bool good = each_file(folder, to, 0, there, at);
     if (!good && there)
         return cli_failed("'%s' exists, but %s is missing or has changed; remove the folder, or "
                           "choose another one for -o",
                           to, at);
-    if (!good) return cli_failed("cannot copy the demo to '%s': %s: %s", to, at, strerror(errno));
+    if (!good) return cli_failed("cannot copy the demo to '%s': %s: %s", to, at, cli_why());
     if (cli_args_flag(args, "json")) {
         cli_json json = {0};
         cli_json_open(&json, NULL, '{');
@@ -230,69 +227,42 @@ static bool next_step(bool waits)
  * difference that 'embla diff' has found is no failure. */
 static int run_command(const char *const words[WORDS], const char *folder)
 {
-    char path[PATH_MAX];
+    char path[CLI_PATH_MOST];
     char *command[WORDS + 1] = {NULL};
     int count = 0;
     for (; count < WORDS && words[count]; count++) command[count] = (char *)(uintptr_t)words[count];
     if (folder && count > 2 &&
         snprintf(path, sizeof path, "%s/%s", folder, words[2]) < (int)sizeof path &&
-        access(path, R_OK) == 0)
+        cli_is_readable(path))
         command[2] = path;
     int code = cli_run(count, command);
     return code == CLI_WANTING ? CLI_DONE : code;
-}
-
-/* Sends stdout to /dev/null. Returns what it was, for restore_output; -1 if it stays. */
-static int silence_output(void)
-{
-    (void)fflush(stdout);
-    int before = dup(STDOUT_FILENO), nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (before >= 0 && nothing >= 0) (void)dup2(nothing, STDOUT_FILENO);
-    if (nothing >= 0) (void)close(nothing);
-    return before;
-}
-
-static void restore_output(int before)
-{
-    (void)fflush(stdout);
-    if (before < 0) return;
-    (void)dup2(before, STDOUT_FILENO);
-    (void)close(before);
-}
-
-static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at)
-{
-    (void)about;
-    (void)kind;
-    (void)at;
-    return remove(path);
 }
 
 /* The commands of a step that write files, in the current folder. */
 static int run_writing(const demo_step *step, const char *folder)
 {
     size_t last = last_command(step);
-    int code = CLI_DONE, before = silence_output();
+    int code = CLI_DONE;
+    const bool silent = cli_stdout_silence();
     for (size_t i = 0; i < last && code == CLI_DONE; i++)
         code = run_command(step->commands[i], folder);
-    restore_output(before);
+    (void)fflush(stdout);
+    if (silent) (void)cli_stdout_restore();
     return code == CLI_DONE ? run_command(step->commands[last], folder) : code;
 }
 
 /* Runs them in a new folder, which it removes. */
 static int run_in_new_folder(const demo_step *step, const char *folder)
 {
-    const char *root = getenv("TMPDIR");
-    char here[PATH_MAX];
-    if (snprintf(here, sizeof here, "%s/embla-XXXXXX", root && *root ? root : "/tmp") >=
-            (int)sizeof here ||
-        !mkdtemp(here))
-        return cli_failed("cannot create a folder for a training, '%s': %s", here, strerror(errno));
-    int code = chdir(here) == 0 ? run_writing(step, folder)
-                                : cli_failed("cannot enter '%s': %s", here, strerror(errno));
-    if (chdir(folder) != 0 && code == CLI_DONE)
-        code = cli_failed("cannot enter '%s': %s", folder, strerror(errno));
-    (void)nftw(here, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    char here[CLI_PATH_MOST];
+    if (!cli_new_temporary("embla", here))
+        return cli_failed("cannot create a folder for a training, '%s': %s", here, cli_why());
+    int code = cli_enter_folder(here) ? run_writing(step, folder)
+                                      : cli_failed("cannot enter '%s': %s", here, cli_why());
+    if (!cli_enter_folder(folder) && code == CLI_DONE)
+        code = cli_failed("cannot enter '%s': %s", folder, cli_why());
+    cli_remove_all(here);
     return code;
 }
 
@@ -315,8 +285,8 @@ static int run_step(size_t number, const char *folder)
 
 static int walk(const char *folder)
 {
-    bool waits = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    if (chdir(folder) != 0) return cli_failed("cannot enter '%s': %s", folder, strerror(errno));
+    bool waits = cli_is_terminal(CLI_STDIN) && cli_is_terminal(CLI_STDOUT);
+    if (!cli_enter_folder(folder)) return cli_failed("cannot enter '%s': %s", folder, cli_why());
     cli_out_fact("folder", "%s", folder);
     int code = CLI_DONE;
     for (size_t i = 0; i < STEPS && code == CLI_DONE; i++) {
@@ -366,7 +336,7 @@ static int print_json(const char *folder)
 
 static int run(const cli_args *args)
 {
-    char folder[PATH_MAX];
+    char folder[CLI_PATH_MOST];
     if (!find_folder(folder))
         return cli_failed("the files of the demo were not found; set EMBLA_DEMO to their folder "
                           "(share/embla/demo of the installation, or demo/ of the source)");

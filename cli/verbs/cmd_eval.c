@@ -5,14 +5,11 @@
  * Numbers are printed before names, so a name may have any length. Each score is printed with its
  * coverage, without which it means nothing.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "embla_lab.h"
 
@@ -21,6 +18,7 @@
 #include "core/progress.h"
 #include "core/static_model.h"
 #include "core/verbs.h"
+#include "host/paths.h"
 #include "verbs/eval_sentences.h"
 
 typedef struct {
@@ -299,10 +297,9 @@ static bool step(void *context, const char *what, int64_t done, int64_t all)
 
 static void begin_file(job *j, const char *path)
 {
-    struct stat found;
     const char *name = name_of(path);
     size_t used = 0;
-    j->file_bytes = stat(cli_input_path(path), &found) == 0 ? (int64_t)found.st_size : 0;
+    j->file_bytes = cli_file_size(cli_input_path(path));
     for (; name[used] && used < sizeof j->what - 1; used++)
         j->what[used] = name[used] > ' ' && name[used] < 0x7f ? name[used] : '?';
     j->what[used] = '\0';
@@ -352,31 +349,52 @@ static int report_failure(const char *path, embla_status status)
                           : "");
 }
 
-static int is_question_file(const struct dirent *entry)
+static bool is_question_file(const char *name)
 {
     static const char *const ends[] = {".txt", ".csv", ".tsv"};
-    const char *dot = strrchr(entry->d_name, '.');
-    if (!dot || entry->d_name[0] == '.') return 0;
+    const char *dot = strrchr(name, '.');
+    if (!dot || name[0] == '.') return false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (strcmp(dot, ends[i]) == 0) return 1;
-    return 0;
+        if (strcmp(dot, ends[i]) == 0) return true;
+    return false;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int by_name(const void *a, const void *b)
 {
-    return strcmp((*a)->d_name, (*b)->d_name);
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted names of files of questions. False if the folder cannot be listed. */
+static bool list_questions(const char *path, char ***out, size_t *count)
+{
+    cli_names names;
+    bool good = cli_names_open(path, &names);
+    *out = NULL;
+    *count = 0;
+    if (!good) return false;
+    for (const char *name; good && (name = cli_names_next(&names));) {
+        if (!is_question_file(name)) continue;
+        char **longer = realloc(*out, (*count + 1) * sizeof **out);
+        if (longer) *out = longer;
+        good = longer && ((*out)[*count] = cli_copy_text(name, strlen(name)));
+        if (good) (*count)++;
+    }
+    cli_names_close(&names);
+    if (!good) (void)cli_because(embla_system_outcome(EMBLA_SYSTEM_NO_MEMORY));
+    if (*count > 0) qsort(*out, *count, sizeof **out, by_name);
+    return good;
 }
 
 /* Other files in the folder (a README.txt) are skipped with a note. */
 static int score_folder(job *j, const char *path, bool quiet)
 {
-    struct dirent **entries = NULL;
-    size_t before = j->count;
-    int code = CLI_DONE, count = scandir(path, &entries, is_question_file, by_name);
-    if (count < 0) return cli_failed("%s: %s", path, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        char name[4096];
-        int used = snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
+    char **entries;
+    size_t before = j->count, count;
+    int code = CLI_DONE;
+    if (!list_questions(path, &entries, &count)) code = cli_failed("%s: %s", path, cli_why());
+    for (size_t i = 0; i < count; i++) {
+        char name[CLI_PATH_MOST];
+        int used = snprintf(name, sizeof name, "%s/%s", path, entries[i]);
         free(entries[i]);
         if (code != CLI_DONE || used < 0 || (size_t)used >= sizeof name) continue;
         embla_status status = score_file(j, name, quiet);
@@ -388,7 +406,7 @@ static int score_folder(job *j, const char *path, bool quiet)
     }
     free(entries);
     if (code == CLI_DONE && j->count == before)
-        code = cli_failed("%s: none of its %d files (.txt, .csv, .tsv) contains questions or pairs",
+        code = cli_failed("%s: none of its %zu files (.txt, .csv, .tsv) contains questions or pairs",
                           path, count);
     return code;
 }
@@ -399,9 +417,8 @@ static int score_files(const cli_args *args, job *j)
     embla_status status;
     int code = CLI_DONE;
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++) {
-        struct stat found;
         const char *path = args->operands[i];
-        if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        if (cli_is_folder(path))
             code = score_folder(j, path, quiet);
         else if ((status = score_file(j, path, quiet)) != EMBLA_OK)
             code = report_failure(path, status);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_train.h"
 
@@ -18,6 +17,7 @@
 #include "core/model_text.h"
 #include "core/progress.h"
 #include "core/verbs.h"
+#include "host/host.h"
 
 typedef enum { END = 0, TOKENS = 1, POSITIONS = 2, STOPPED = 3 } reason;
 static const char *const reasons[] = {"end", "tokens", "positions", "interrupted"};
@@ -255,7 +255,7 @@ static int generate_text(job *j, size_t text, cli_json *json, reason *why)
 static void print_summary(const cli_args *args, const job *j)
 {
     char tokens[CLI_CELL], speed[CLI_CELL];
-    if (cli_args_flag(args, "quiet") || j->json || !isatty(STDERR_FILENO)) return;
+    if (cli_args_flag(args, "quiet") || j->json || !cli_is_terminal(CLI_STDERR)) return;
     (void)fflush(stdout);
     fprintf(stderr, "%s in %.2f s", cli_plural(j->made, "token", tokens), j->seconds);
     if (j->seconds > 0)
@@ -297,7 +297,7 @@ static int generate_texts(const cli_args *args, job *j)
 
 static int run(const cli_args *args)
 {
-    job j = {.json = cli_args_flag(args, "json"), .shown = isatty(STDOUT_FILENO)};
+    job j = {.json = cli_args_flag(args, "json"), .shown = cli_is_terminal(CLI_STDOUT)};
     int code = read_sampling(args, &j.sample);
     if (code == CLI_DONE && cli_args_count(args, "count") > INT32_MAX)
         code =

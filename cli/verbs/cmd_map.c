@@ -5,14 +5,11 @@
  * so the exact neighbours of every row are computed here, unless that takes long and was not
  * requested.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "embla_lab.h"
 
@@ -24,6 +21,7 @@
 #include "core/verbs.h"
 #include "draw/map_points.h"
 #include "draw/paint.h"
+#include "host/paths.h"
 
 /* Rows of a map without --rows; maximum of --neighbours; rows per lookup; maximum of --words. */
 enum { WIDTH_LEAST = 600, HEIGHT_LEAST = 450 }; /* smaller, text overlaps and is cut */
@@ -462,20 +460,17 @@ static int write_picture(const cli_map *map, int kind)
 /* Writes the picture to the file, then the report to the original stdout. */
 static int write_file(const cli_args *args, job *j)
 {
-    struct stat file;
     bool same = cli_out_is_stdout(j->path);
-    int kept = dup(STDOUT_FILENO);
     int code = cli_out_to(j->path, cli_args_flag(args, "force"));
     if (code == CLI_DONE) code = write_picture(&j->map, j->kind);
     code = cli_out_done(code);
-    if (code == CLI_DONE && !same && kept >= 0 && dup2(kept, STDOUT_FILENO) >= 0) {
-        j->bytes = stat(j->path, &file) == 0 ? (int64_t)file.st_size : 0;
+    if (code == CLI_DONE && !same) {
+        j->bytes = cli_file_size(j->path);
         if (cli_args_flag(args, "json"))
             print_json(j);
         else if (!j->quiet)
             print_facts(j);
     }
-    if (kept >= 0) (void)close(kept);
     return code;
 }
 

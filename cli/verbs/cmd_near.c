@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/answers.h"
 #include "core/line_input.h"
 #include "core/verbs.h"
+#include "host/host.h"
 
 enum {
     QUERIES = 1024, /* maximum of one pass */
@@ -312,7 +312,7 @@ static int answer_lines(job *j)
 {
     cli_lines lines = {0};
     embla_near_report report = {0};
-    bool talks = isatty(STDIN_FILENO), more = true;
+    bool talks = cli_is_terminal(CLI_STDIN), more = true;
     int code = CLI_DONE;
     while (more && code == CLI_DONE) {
         if (talks) fputs("token> ", stderr);

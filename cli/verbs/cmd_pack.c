@@ -17,6 +17,7 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
+#include "host/host.h"
 #include "verbs/rows_job.h"
 
 typedef struct {
@@ -82,7 +83,7 @@ static bool append(job *j, const int32_t *tokens, size_t count)
 /* The tokens of a text, line by line, as one sequence. A line keeps its end. */
 static int read_text(const char *path, job *j)
 {
-    FILE *file = fopen(cli_input_path(path), "rb");
+    FILE *file = cli_file_open(cli_input_path(path), "rb");
     char *line = NULL;
     size_t room = 0;
     int code = CLI_DONE;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "embla_search.h"
 
@@ -23,6 +22,7 @@
 #include "core/visible.h"
 
 #include "base/utf8.h"
+#include "host/host.h"
 
 enum { PATH_MOST = 4096, TOP_MOST = 100000, QUESTIONS = 256 };
 
@@ -272,7 +272,7 @@ static int set_up(job *j)
     j->threads = (int)cli_args_count(args, "threads");
     j->as_json = cli_args_flag(args, "json");
     j->quiet = cli_args_flag(args, "quiet");
-    j->terminal = isatty(STDOUT_FILENO);
+    j->terminal = cli_is_terminal(CLI_STDOUT);
     j->found = calloc(QUESTIONS * j->top, sizeof *j->found);
     if (!j->found) return cli_failed("no memory for %zu answers", QUESTIONS * j->top);
     int code = cli_static_model_open(args, true, &j->model);

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "embla_store.h"
 
@@ -85,14 +83,11 @@ static int write_file(const cli_args *args, const char *path, const char *shape,
                       const int64_t *numbers, size_t count)
 {
     bool same = cli_out_is_stdout(path);
-    int kept = dup(STDOUT_FILENO);
     int code = cli_out_to(path, cli_args_flag(args, "force"));
     if (code == CLI_DONE && !write_npy(shape, numbers, count))
         code = cli_failed("%s: cannot write to it", path);
     code = cli_out_done(code);
-    if (code == CLI_DONE && !same && kept >= 0 && dup2(kept, STDOUT_FILENO) >= 0) code = WRITTEN;
-    if (kept >= 0) (void)close(kept);
-    return code;
+    return code == CLI_DONE && !same ? WRITTEN : code;
 }
 
 static int record(const cli_args *args, cli_rows_job *j)

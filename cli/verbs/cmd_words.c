@@ -10,6 +10,8 @@
 #include "core/advice.h"
 #include "core/inputs.h"
 #include "core/verbs.h"
+#include "host/host.h"
+#include "host/paths.h"
 #include "train/ranks.h"
 #include "train/words_run.h"
 
@@ -93,10 +95,10 @@ static int read_evals(const cli_args *args, cli_words *w)
         if (length == 0 || w->eval_count == CLI_WORDS_EVALS)
             return cli_usage("--eval takes 1 to %d files, separated by commas",
                              (int)CLI_WORDS_EVALS);
-        char *path = strndup(at, length);
+        char *path = cli_copy_text(at, length);
         if (!path) return cli_failed("no memory for a name");
         w->evals[w->eval_count++] = path;
-        FILE *file = fopen(cli_input_path(path), "re");
+        FILE *file = cli_file_open(cli_input_path(path), "r");
         if (!file) return cli_failed("--eval: %s: cannot open it", path);
         (void)fclose(file);
         at += length + (at[length] == ',');

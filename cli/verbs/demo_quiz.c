@@ -8,19 +8,16 @@
 #include "verbs/demo_quiz.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <ftw.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "core/out.h"
 #include "core/verbs.h"
+#include "host/host.h"
+#include "host/paths.h"
 
 /* ---- the questions ---- */
 
@@ -231,33 +228,25 @@ static void run_commands(size_t q)
     }
 }
 
-static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *where)
-{
-    (void)about, (void)kind, (void)where;
-    return remove(path);
-}
-
 /* Makes a temporary folder with links to the files of the demo, and enters it. */
-static bool enter_links(const char *folder, char path[PATH_MAX])
+static bool enter_links(const char *folder, char path[CLI_PATH_MOST])
 {
-    const char *place = getenv("TMPDIR");
-    (void)snprintf(path, PATH_MAX, "%s/embla-quiz-XXXXXX", place && *place ? place : "/tmp");
-    if (!mkdtemp(path)) return false;
-    DIR *list = opendir(folder);
-    bool good = list && chdir(path) == 0;
-    for (struct dirent *entry; good && (entry = readdir(list));) {
-        char target[PATH_MAX];
-        if (entry->d_name[0] == '.') continue;
-        good = snprintf(target, sizeof target, "%s/%s", folder, entry->d_name) < PATH_MAX &&
-               symlink(target, entry->d_name) == 0;
+    cli_names names;
+    if (!cli_new_temporary("embla-quiz", path) || !cli_names_open(folder, &names)) return false;
+    bool good = cli_enter_folder(path);
+    for (const char *name; good && (name = cli_names_next(&names));) {
+        char target[CLI_PATH_MOST];
+        if (name[0] == '.') continue;
+        good = snprintf(target, sizeof target, "%s/%s", folder, name) < CLI_PATH_MOST &&
+               cli_because(cli_link_file(target, name));
     }
-    if (list) (void)closedir(list);
+    cli_names_close(&names);
     return good;
 }
 
 static void show_commands(const char *folder, size_t q)
 {
-    char path[PATH_MAX] = "";
+    char path[CLI_PATH_MOST] = "";
     if (!questions[q].writes) {
         run_commands(q);
         return;
@@ -265,10 +254,8 @@ static void show_commands(const char *folder, size_t q)
     if (enter_links(folder, path))
         run_commands(q);
     else
-        cli_complain("cannot make the folder '%s' for the commands: %s", path, strerror(errno));
-    const int left = chdir(folder);
-    if (left == 0 && access(path, F_OK) == 0)
-        (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        cli_complain("cannot make the folder '%s' for the commands: %s", path, cli_why());
+    if (cli_enter_folder(folder) && *path) cli_remove_all(path);
 }
 
 /* ---- on a terminal ---- */
@@ -434,7 +421,7 @@ int cli_quiz(const char *folder, size_t number, bool as_json)
 {
     const size_t first = number > 0 ? number - 1 : 0, end = number > 0 ? number : CLI_QUESTIONS;
     if (as_json) return print_json(first, end);
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return print_all(first, end);
-    if (chdir(folder) != 0) return cli_failed("cannot enter '%s': %s", folder, strerror(errno));
+    if (!cli_is_terminal(CLI_STDIN) || !cli_is_terminal(CLI_STDOUT)) return print_all(first, end);
+    if (!cli_enter_folder(folder)) return cli_failed("cannot enter '%s': %s", folder, cli_why());
     return ask_all(folder, first, end);
 }

@@ -15,6 +15,7 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/static_model.h"
+#include "host/host.h"
 
 static void print_score(double score)
 {
@@ -128,7 +129,7 @@ bool cli_eval_has_sentences(const char *path)
     enum { LINES = 5 };
     char line[4096];
     bool found = false;
-    FILE *file = fopen(path, "re");
+    FILE *file = cli_file_open(path, "r");
     for (int n = 0; file && n < LINES && !found && fgets(line, sizeof line, file); n++)
         found = count_sentences(line, strchr(line, '\t') ? '\t' : ',') >= 2;
     if (file) (void)fclose(file);

@@ -16,6 +16,7 @@
 #include "embla_train.h"
 
 #include "core/inputs.h"
+#include "host/host.h"
 #include "train/ranks.h"
 #include "verbs/trace_file.h"
 
@@ -184,7 +185,7 @@ int cli_plan_read(cli_plan *p)
     embla_corpus *corpus = NULL;
     char head[HEAD];
     int code;
-    FILE *file = fopen(cli_input_path(p->trace), "rb");
+    FILE *file = cli_file_open(cli_input_path(p->trace), "rb");
     if (!file) return cli_failed("cannot open %s: %s", p->trace, strerror(errno));
     size_t length = fread(head, 1, sizeof head, file);
     if (length >= sizeof npy - 1 && memcmp(head, npy, sizeof npy - 1) == 0)

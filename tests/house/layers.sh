@@ -111,7 +111,7 @@ done
 
 # Headers that users of the library share with it (docs/decisions/018): functions that are inlined,
 # without symbols of the library. They include the C library and each other, nothing else.
-shared="base/base64.h base/hash.h base/json_text.h base/shown.h base/utf8.h base/x86.h system/system.h"
+shared="base/base64.h base/hash.h base/json_text.h base/shown.h base/utf8.h base/x86.h system/system.h system/system_threads.h"
 for file in $shared; do
     file=core/$file
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do

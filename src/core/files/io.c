@@ -442,7 +442,7 @@ embla_status embla_io_open_folder(const char *path, embla_folder *out)
 embla_status embla_io_folder(const char *path)
 {
     embla_outcome done;
-    if (!embla_io_must_fail(&done)) done = embla_system_make_folder(path);
+    if (!embla_io_must_fail(&done)) done = embla_system_make_folder(path, 0777);
     if (done.error == EMBLA_SYSTEM_EXISTS) return EMBLA_OK;
     return embla_worked(done) ? sync_parent(path) : refused("create the folder", path, done);
 }

@@ -215,9 +215,9 @@ embla_outcome embla_system_remove_folder(embla_folder folder, const char *name)
     return embla_posix_ended(unlinkat(embla_posix_folder(folder), name, AT_REMOVEDIR));
 }
 
-embla_outcome embla_system_make_folder(const char *path)
+embla_outcome embla_system_make_folder(const char *path, unsigned mode)
 {
-    return embla_posix_ended(mkdir(path, 0777));
+    return embla_posix_ended(mkdir(path, (mode_t)mode));
 }
 
 bool embla_system_readable(embla_folder folder, const char *name)

@@ -134,7 +134,8 @@ embla_outcome embla_system_rename(embla_folder folder, const char *from, const c
 embla_outcome embla_system_add_name(embla_folder folder, const char *name, const char *second);
 embla_outcome embla_system_remove(embla_folder folder, const char *name);
 embla_outcome embla_system_remove_folder(embla_folder folder, const char *name);
-embla_outcome embla_system_make_folder(const char *path);
+/* mode: its permissions, less what the user masks. */
+embla_outcome embla_system_make_folder(const char *path, unsigned mode);
 /* Whether this user may read it; links are followed. */
 bool embla_system_readable(embla_folder folder, const char *name);
 /* The target of a symbolic link, without a 0 after it; *length may be `size`. */
