@@ -7,10 +7,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "bind.h"
 #include "dlpack.h"
+#include "system/system_memory.h"
 
 typedef struct {
     bind_object base; /* handle: own memory; NULL for a view */
@@ -55,8 +55,8 @@ enum { LINE = 64, HUGE_PAGE = 1 << 21 };
 static void *allocate(size_t bytes)
 {
     size_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : LINE;
-    void *memory = aligned_alloc(unit, (bytes + unit) / unit * unit);
-    if (memory && unit == HUGE_PAGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    void *memory = embla_system_take_block(unit, (bytes + unit) / unit * unit);
+    if (memory && unit == HUGE_PAGE) embla_system_huge_pages(memory, bytes);
     return memory;
 }
 
@@ -130,7 +130,7 @@ PyObject *bind_array_copy(int dtype, size_t count, const void *values)
 static void array_dealloc(PyObject *self)
 {
     array *a = (array *)self;
-    free(a->base.handle);
+    embla_system_give_block(a->base.handle);
     if (a->owner) bind_leave(a->owner, false);
     Py_CLEAR(a->owner);
     bind_dealloc(self);

@@ -57,8 +57,13 @@ void *embla_system_take(size_t bytes)
     size_t front = (more - (uintptr_t)base % more) % more;
     if (front > 0) (void)munmap(base, front);
     if (front < more) (void)munmap(base + front + bytes, more - front);
-    (void)madvise(base + front, bytes, MADV_HUGEPAGE); /* works without huge pages too */
+    embla_system_huge_pages(base + front, bytes);
     return base + front;
+}
+
+void embla_system_huge_pages(void *memory, size_t bytes)
+{
+    (void)madvise(memory, bytes, MADV_HUGEPAGE); /* a failure means that there are none */
 }
 
 void embla_system_small_pages(void *memory, size_t bytes)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Systems that do not say which memory is near which CPU. */
+/* Systems that do not say which memory is near which CPU, and take no advice about huge pages. */
 #include "system/system_memory.h"
+
+void embla_system_huge_pages(void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+}
 
 embla_outcome embla_system_node(int node, bool *allowed, int *highest)
 {

@@ -19,6 +19,8 @@ void embla_system_give(void *memory, size_t bytes);
 /* Small blocks, aligned to `alignment`, of which `bytes` is a multiple. */
 void *embla_system_take_block(size_t alignment, size_t bytes);
 void embla_system_give_block(void *block);
+/* Asks for huge pages for memory that has not been accessed yet; it may stay without. */
+void embla_system_huge_pages(void *memory, size_t bytes);
 /* Disables huge pages for mapped memory that has not been accessed yet. */
 void embla_system_small_pages(void *memory, size_t bytes);
 /* How many of these bytes are on huge pages; -1 if the system does not tell. */
