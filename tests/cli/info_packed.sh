@@ -18,6 +18,9 @@ embla near cut.gz cat 2>messages || echo "exit $?"
 grep -c 'cut.gz was not decompressed: gzip ended with exit code 1' messages
 echo hello | gzip >text.gz
 embla info text.gz 2>messages || echo "exit $?"
-PATH=$(dirname "$(command -v embla)") embla info words.vec.gz 2>&1 | grep -o 'gzip, which decompresses it, cannot be started'
+said=$(PATH=$(dirname "$(command -v embla)") embla info words.vec.gz 2>&1)
+# under qemu a program that cannot be started ends with exit code 127 instead
+[[ -z ${EMBLA_TEST_EMULATED-} ]] || said=${said/gzip ended with exit code 127/gzip, which decompresses it, cannot be started}
+grep -o 'gzip, which decompresses it, cannot be started' <<<"$said"
 TMPDIR=$PWD/nowhere embla info words.vec.gz 2>&1 | grep -o "cannot create a folder for the decompressed file"
 ls "$TMPDIR" | wc -l

@@ -7,8 +7,10 @@ unset OPENBLAS_CORETYPE
 core() {
     env OPENBLAS_VERBOSE=2 "$@" embla spectrum fox.vec 2>&1 >/dev/null | sed -n 's/^Core: //p'
 }
-set_core=$(core OPENBLAS_CORETYPE=Prescott) own_core=$(core)
-[[ -z $set_core || $set_core == Prescott ]] || echo "set: Prescott, used: $set_core"
+other=Prescott # kernels that every x86-64 or 64-bit Arm CPU can run
+[[ $(embla --version) != *neon* ]] || other=CORTEXA57
+set_core=$(core OPENBLAS_CORETYPE=$other) own_core=$(core)
+[[ -z $set_core || ${set_core,,} == "${other,,}" ]] || echo "set: $other, used: $set_core"
 if grep -q '^flags.* avx512dq' /proc/cpuinfo && [[ $own_core == Prescott ]]; then
     echo "OpenBLAS uses the kernels of a Prescott on a CPU with AVX-512"
 fi

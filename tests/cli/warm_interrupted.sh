@@ -13,6 +13,7 @@ warm=$!
 while kill -0 $warm && ! ((0x$(sed -n 's/^SigCgt:\t//p' /proc/$warm/status) & 0x4000)); do
     sleep 0.01
 done
+[[ -z ${EMBLA_TEST_EMULATED-} ]] || sleep 5 # qemu itself catches all signals, from the beginning
 kill -0 $warm && echo waiting
 kill -TERM $warm
 wait $warm
