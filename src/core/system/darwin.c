@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/param.h>
 #include <sys/random.h>
@@ -61,13 +62,30 @@ void embla_system_forget(embla_handle file, uint64_t offset, uint64_t bytes)
     (void)file, (void)offset, (void)bytes;
 }
 
-/* Only space beyond the end can be claimed. */
+/* Gives holes their space by writing the zeros that they hold. Nobody else may write there. */
+static embla_outcome fill_holes(int file, off_t at, off_t end)
+{
+    static const char zeros[1 << 14];
+    char held[sizeof zeros];
+    while (at < end) {
+        size_t want = end - at < (off_t)sizeof held ? (size_t)(end - at) : sizeof held;
+        ssize_t got = pread(file, held, want, at);
+        if (got < 0) return embla_posix_failed();
+        if (got == 0) break;
+        if (memcmp(held, zeros, (size_t)got) == 0 && pwrite(file, zeros, (size_t)got, at) != got)
+            return embla_posix_failed();
+        at += got;
+    }
+    return embla_posix_ended(0);
+}
+
+/* The system itself can only claim space beyond the end. */
 embla_outcome embla_system_allocate(embla_handle file, uint64_t offset, uint64_t bytes)
 {
     struct stat found;
     if (fstat((int)file, &found) != 0) return embla_posix_failed();
     off_t end = (off_t)(offset + bytes);
-    if (end <= found.st_size) return embla_system_outcome(EMBLA_SYSTEM_UNSUPPORTED);
+    if (end <= found.st_size) return fill_holes((int)file, (off_t)offset, end);
     fstore_t store = {.fst_flags = F_ALLOCATEALL,
                       .fst_posmode = F_PEOFPOSMODE,
                       .fst_length = end - found.st_size};
