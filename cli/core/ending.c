@@ -73,8 +73,8 @@ static const char *list_endings(cli_choices formats, char text[ENDINGS])
 static bool is_no_file(const char *path)
 {
     embla_file_facts file;
-    return cli_out_is_stdout(path) ||
-           (cli_facts(path, &file) && file.kind != EMBLA_REGULAR_FILE && file.kind != EMBLA_IS_FOLDER);
+    return cli_out_is_stdout(path) || (cli_facts(path, &file) && file.kind != EMBLA_REGULAR_FILE &&
+                                       file.kind != EMBLA_IS_FOLDER);
 }
 
 int cli_ending_choose(const cli_args *args, cli_choices formats, const char *asked,

@@ -465,8 +465,7 @@ int cli_out_done(int code)
 {
     if (!temporary && !device) return code;
     bool written = cli_out_finish() || cli_because_errno();
-    bool named = written && (device || code != CLI_DONE ||
-                             cli_rename(temporary, target, replaces));
+    bool named = written && (device || code != CLI_DONE || cli_rename(temporary, target, replaces));
     if (code != CLI_DONE || !named) {
         remove_temporary();
         cli_stdout_drop(); /* the error is reported already, or below */
@@ -476,7 +475,8 @@ int cli_out_done(int code)
                    ? refuse_existing(typed_path)
                    : cli_failed("%s: %s", typed_path, cli_why());
     if (!cli_stdout_restore() && code == CLI_DONE)
-        code = cli_failed("standard output is lost after %s was written: %s", typed_path, cli_why());
+        code =
+            cli_failed("standard output is lost after %s was written: %s", typed_path, cli_why());
     reset_target();
     return code;
 }

@@ -35,8 +35,8 @@ size_t cli_word_show(const char *word, size_t length, bool ascii, size_t columns
 /* Writes a word for programs: backslashes, tabs, line ends and unprintable characters are escaped.
  * False after a write error. */
 bool cli_word_write(const char *word, size_t length, FILE *to);
-/* The same to memory: at most EMBLA_SHOWN_CHARACTER bytes for each of the word, and a 0. Returns the
- * bytes before it. */
+/* The same to memory: at most EMBLA_SHOWN_CHARACTER bytes for each of the word, and a 0. Returns
+ * the bytes before it. */
 size_t cli_word_text(const char *word, size_t length, char *out);
 
 #endif

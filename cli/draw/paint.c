@@ -60,7 +60,7 @@ int cli_paint_load(void)
     const char *missing = NULL;
     void *symbol;
 #define FIND(name)                                                                                 \
-    symbol = embla_system_symbol(library, #name);                                                                \
+    symbol = embla_system_symbol(library, #name);                                                  \
     memcpy(&lib.name, &symbol, sizeof symbol); /* ISO C has no cast from an object pointer */      \
     if (!symbol) missing = #name;
     FUNCTIONS(FIND)

@@ -94,8 +94,8 @@ void cli_pipe_ends(bool ends);
 void cli_end_by_pipe(void);
 /* Whether this error of the C library, an errno, is that of such a write. */
 bool cli_is_pipe_error(int number);
-/* Writes the text to stderr and ends the program with CLI_FAILED when the time has passed; 0 seconds
- * end that. */
+/* Writes the text to stderr and ends the program with CLI_FAILED when the time has passed; 0
+ * seconds end that. */
 void cli_time_limit(unsigned seconds, const char *text);
 
 /* ---- other programs ---- */

@@ -125,7 +125,8 @@ bool cli_rename(const char *from, const char *to, bool replace)
     if (!replace && done.error == EMBLA_SYSTEM_UNSUPPORTED) {
         done = embla_system_add_name(EMBLA_HERE, from, to);
         if (embla_worked(done)) return cli_remove(from);
-        if (done.error != EMBLA_SYSTEM_EXISTS) done = embla_system_rename(EMBLA_HERE, from, to, true);
+        if (done.error != EMBLA_SYSTEM_EXISTS)
+            done = embla_system_rename(EMBLA_HERE, from, to, true);
     }
     return cli_because(done);
 }

@@ -40,13 +40,14 @@ int cli_log_cut(cli_log *log, int64_t step, void (*visit)(void *context, const c
                 void *context);
 /* Appends a line. False if there is no memory. */
 bool cli_log_add(cli_log *log, const cli_log_line *line);
-/* Writes the buffered lines. False, and cli_why, if not all could be written. sure: sync to disk. */
+/* Writes the buffered lines. False, and cli_why, if not all could be written. sure: sync to disk.
+ */
 bool cli_log_flush(cli_log *log, bool sure);
 void cli_log_close(cli_log *log);
 
 /* Calls visit for each line of steps below `below`, up to the first invalid line. Writes the length
- * of the valid part with its header to *end (may be NULL); 0 means no header. False, and cli_why, if
- * the file cannot be read. */
+ * of the valid part with its header to *end (may be NULL); 0 means no header. False, and cli_why,
+ * if the file cannot be read. */
 bool cli_log_read(const char *path, int64_t below,
                   void (*visit)(void *context, const cli_log_line *), void *context, int64_t *end);
 

@@ -523,10 +523,10 @@ int cli_make_saved(const cli_args *args, cli_training *t)
                           "'checkpoints'. To begin one with its weights: embla train TEXT --from "
                           "%s -o FOLDER",
                           t->folder, t->folder);
-    if (code == CLI_DONE &&
-        (embla_train_newest(t->checkpoints, t->checkpoint, CLI_PATH_MOST, &t->damaged) != EMBLA_OK ||
-         embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK ||
-         embla_team_describe_saved(t->checkpoint, &team) != EMBLA_OK))
+    if (code == CLI_DONE && (embla_train_newest(t->checkpoints, t->checkpoint, CLI_PATH_MOST,
+                                                &t->damaged) != EMBLA_OK ||
+                             embla_train_describe_saved(t->checkpoint, saved) != EMBLA_OK ||
+                             embla_team_describe_saved(t->checkpoint, &team) != EMBLA_OK))
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) {
         t->shape = saved->shape;

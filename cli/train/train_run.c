@@ -73,7 +73,7 @@ static embla_status save_model(const cli_training *t)
     if (status != EMBLA_OK || t->ranks.follows || used < 0 || (size_t)used >= sizeof path)
         return status;
     return cli_is_there(path) ? EMBLA_OK
-                                   : embla_tokenizer_copy(cli_input_path(t->tokenizer_path), path);
+                              : embla_tokenizer_copy(cli_input_path(t->tokenizer_path), path);
 }
 
 /* Flushes the log first, so that it contains all lines before the checkpoint. */

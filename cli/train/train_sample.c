@@ -117,7 +117,8 @@ int cli_sample_text(cli_training *t, const cli_sample_how *how, char **text, siz
             EMBLA_OK)
         code = cli_failed("%s", embla_error());
     if (code == CLI_DONE) code = generate_texts(t, how->texts > 0 ? how->texts : 1, &s, to);
-    if (to && !cli_text_close(to, text, length) && code == CLI_DONE) code = cli_failed("no memory for a sample");
+    if (to && !cli_text_close(to, text, length) && code == CLI_DONE)
+        code = cli_failed("no memory for a sample");
     embla_decoder_free(s.decoder);
     free(s.hidden);
     return code;

@@ -281,12 +281,10 @@ static int open_text(cli_try *x)
 
 static int make_folder(const cli_try *x)
 {
-    if (!x->folder || cli_make_folder(x->folder) ||
-        cli_why_error() == EMBLA_SYSTEM_EXISTS)
+    if (!x->folder || cli_make_folder(x->folder) || cli_why_error() == EMBLA_SYSTEM_EXISTS)
         return CLI_DONE;
-    return cli_why_error() == EMBLA_SYSTEM_NOT_FOUND
-               ? cli_out_check_folder(x->folder)
-               : cli_failed("%s: %s", x->folder, cli_why());
+    return cli_why_error() == EMBLA_SYSTEM_NOT_FOUND ? cli_out_check_folder(x->folder)
+                                                     : cli_failed("%s: %s", x->folder, cli_why());
 }
 
 static void train_all(cli_try *x)

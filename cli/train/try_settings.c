@@ -5,8 +5,8 @@
  * So a value is read and refused as if it had been typed as an option. What changes the tokens or
  * the validation text cannot be tried, because losses would not be comparable.
  */
-#include "train/try.h"
 #include "host/host.h"
+#include "train/try.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
 #include "core/out.h"
 #include "core/progress.h"
 #include "core/verbs.h"
-#include "host/host.h"
 #include "embla.h"
+#include "host/host.h"
 
 /* The last has no function: it runs all others. `set` finds the cases that it runs. */
 static const struct {

@@ -89,7 +89,8 @@ static bool same_file(const char *a, const char *b)
 
 /* Copies the files and folders of `from` into the new folder `to`; with `there` compares them
  * instead. On failure `at` is the file or folder. */
-static bool each_file(const char *from, const char *to, int depth, bool there, char at[CLI_PATH_MOST])
+static bool each_file(const char *from, const char *to, int depth, bool there,
+                      char at[CLI_PATH_MOST])
 {
     cli_names names;
     bool listed = cli_names_open(from, &names), good = listed && (there || cli_make_folder(to));

@@ -406,8 +406,9 @@ static int score_folder(job *j, const char *path, bool quiet)
     }
     free(entries);
     if (code == CLI_DONE && j->count == before)
-        code = cli_failed("%s: none of its %zu files (.txt, .csv, .tsv) contains questions or pairs",
-                          path, count);
+        code =
+            cli_failed("%s: none of its %zu files (.txt, .csv, .tsv) contains questions or pairs",
+                       path, count);
     return code;
 }
 

@@ -394,8 +394,10 @@ static int set_up(job *j, const cli_args *args)
         return cli_usage("--pair takes a text; pass the first texts as lines of standard input");
     if (j->second && j->format == TEXT && !j->json)
         return cli_usage("--pair goes with --format ids or pieces or --json, not with text");
-    if (j->second && j->format == AUTO) j->format = j->offsets || cli_is_terminal(CLI_STDOUT) ? PIECES : IDS;
-    if (j->format == AUTO) j->format = j->offsets ? PIECES : cli_is_terminal(CLI_STDOUT) && !j->json ? TEXT : IDS;
+    if (j->second && j->format == AUTO)
+        j->format = j->offsets || cli_is_terminal(CLI_STDOUT) ? PIECES : IDS;
+    if (j->format == AUTO)
+        j->format = j->offsets ? PIECES : cli_is_terminal(CLI_STDOUT) && !j->json ? TEXT : IDS;
     if (j->offsets && j->format != PIECES && !j->json)
         return cli_usage("--offsets goes with --format pieces or --json, not with --format %s",
                          formats[j->format]);
