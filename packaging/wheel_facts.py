@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads finished wheels and prints what is inside: tags, sizes, the libraries that each binary needs,
-and for macOS the oldest system and the signature. It ends with exit code 1 if
+"""Reads finished wheels, and archives of the program, and prints what is inside: tags, sizes, the
+libraries that each binary needs, and for macOS the oldest system and the signature. It ends with exit code 1 if
 
 - a binary needs OpenMP, or a library that the system does not bring,
 - a binary is for another CPU than the name of the wheel says,
-- a module for macOS on arm64 has no signature, or one whose checksums are not those of its bytes.
+- a module for macOS on arm64 has no signature, or one whose checksums are not those of its bytes,
+- a program of an archive needs any library, has names for a debugger, or has 10 MB or more.
 
-    wheel_facts.py WHEEL..
+    wheel_facts.py WHEEL|ARCHIVE..
 
 It needs pyelftools (which auditwheel brings) for Linux and pefile (which delvewheel brings) for Windows.
 """
@@ -17,6 +18,7 @@ import os
 import re
 import struct
 import sys
+import tarfile
 import zipfile
 
 # What each system brings. Other libraries are loaded when they are needed.
@@ -96,28 +98,49 @@ def of_macho(data):
 READERS = {b"\x7fELF": of_elf, b"MZ\x90\0": of_pe, b"MZ\x78\0": of_pe, b"\xcf\xfa\xed\xfe": of_macho}
 
 
+def files_of(path):
+    """The names and bytes of the files in a wheel or an archive."""
+    if path.endswith(".whl"):
+        with zipfile.ZipFile(path) as wheel:
+            return [(name, wheel.read(name)) for name in wheel.namelist()]
+    with tarfile.open(path) as archive:
+        return [(member.name, archive.extractfile(member).read()) for member in archive if member.isfile()]
+
+
+def check_alone(name, data, needs):
+    """A program of an archive needs nothing but the kernel, and is small."""
+    if needs:
+        raise Wrong(f"{name} needs {', '.join(needs)}; it must be static")
+    if b".symtab\0" in data:
+        raise Wrong(f"{name} has names for a debugger; link it with -s")
+    if len(data) >= 10 << 20:
+        raise Wrong(f"{name} has {len(data)} bytes; it must have less than {10 << 20}")
+
+
 def facts(path):
-    """The lines for a wheel."""
-    tag = os.path.basename(path).removesuffix(".whl").split("-", 2)[2]
-    lines = [f"{os.path.basename(path)}: {os.path.getsize(path)} bytes"]
-    with zipfile.ZipFile(path) as wheel:
-        found = 0
-        for name in wheel.namelist():
-            data = wheel.read(name)
-            reader = READERS.get(data[:4])
-            if reader is None:
-                continue
-            found += 1
-            cpu, needs, more = reader(data)
-            if not any(t.endswith(cpu) for t in tag.split(".")):
-                raise Wrong(f"{name} is for {cpu}, the wheel for {tag}")
-            others = [n for n in needs if not BROUGHT.fullmatch(n)]
-            if others:
-                raise Wrong(f"{name} needs {', '.join(others)}")
-            if OPENMP.search(data):
-                raise Wrong(f"{name} has OpenMP")
-            lines.append(f"  {name}: {len(data)} bytes, {cpu}, needs {', '.join(needs) or 'nothing'}"
-                         + "".join(f"; {m}" for m in more))
+    """The lines for a wheel or an archive."""
+    name = os.path.basename(path)
+    is_wheel = name.endswith(".whl")
+    tag = name.removesuffix(".whl").split("-", 2)[2] if is_wheel else name.split(".tar")[0]
+    lines = [f"{name}: {os.path.getsize(path)} bytes"]
+    found = 0
+    for name, data in files_of(path):
+        reader = READERS.get(data[:4])
+        if reader is None:
+            continue
+        found += 1
+        cpu, needs, more = reader(data)
+        if not any(t.endswith(cpu) for t in tag.split(".")):
+            raise Wrong(f"{name} is for {cpu}, its name says {tag}")
+        others = [n for n in needs if not BROUGHT.fullmatch(n)]
+        if others:
+            raise Wrong(f"{name} needs {', '.join(others)}")
+        if OPENMP.search(data):
+            raise Wrong(f"{name} has OpenMP")
+        if not is_wheel:
+            check_alone(name, data, needs)
+        lines.append(f"  {name}: {len(data)} bytes, {cpu}, needs {', '.join(needs) or 'nothing'}"
+                     + "".join(f"; {m}" for m in more))
     if not found:
         raise Wrong("there is no binary in it")
     return lines
@@ -125,7 +148,7 @@ def facts(path):
 
 def main():
     if len(sys.argv) < 2:
-        raise SystemExit("usage: wheel_facts.py WHEEL..")
+        raise SystemExit("usage: wheel_facts.py WHEEL|ARCHIVE..")
     for path in sys.argv[1:]:
         try:
             print("\n".join(facts(path)))
