@@ -37,6 +37,36 @@ static inline void toy_number(toy_bytes *t, uint64_t value, int bytes)
     }
 }
 
+/* Numbers of `size` bytes as files have them: the lowest byte first. */
+static inline void toy_numbers(toy_bytes *t, const void *numbers, size_t size, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *number = (const unsigned char *)numbers + i * size;
+        uint64_t value = 0;
+        if (size == 8)
+            memcpy(&value, number, 8);
+        else if (size == 4) {
+            uint32_t word;
+            memcpy(&word, number, 4);
+            value = word;
+        } else if (size == 2) {
+            uint16_t half;
+            memcpy(&half, number, 2);
+            value = half;
+        } else
+            value = *number;
+        toy_number(t, value, (int)size);
+    }
+}
+
+/* Numbers of a type of safetensors: "BF16" has 16 bits. */
+static inline void toy_typed(toy_bytes *t, const char *type, const void *numbers, size_t bytes)
+{
+    size_t bits = strtoul(type + strcspn(type, "0123456789"), NULL, 10);
+    size_t size = bits < 8 ? 1 : bits / 8;
+    toy_numbers(t, numbers, size, bytes / size);
+}
+
 static inline uint64_t toy_size(const toy_tensor *t)
 {
     return t->rows * (t->dim > 0 ? t->dim : 1);
@@ -52,7 +82,7 @@ static inline void toy_data(toy_bytes *t, const toy_tensor *tensor)
 {
     for (uint64_t i = 0; i < toy_size(tensor); i++) {
         float value = toy_value(tensor->seed, i);
-        toy_put(t, &value, sizeof value);
+        toy_numbers(t, &value, sizeof value, 1);
     }
 }
 

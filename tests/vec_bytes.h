@@ -5,6 +5,7 @@
 #ifndef EMBLA_TESTS_VEC_BYTES_H
 #define EMBLA_TESTS_VEC_BYTES_H
 
+#include "base/byte_order.h"
 #include "formats/vec.h"
 #include "one_table.h"
 
@@ -39,7 +40,8 @@ static inline const char *target_of(const embla_format *format)
 static inline void one_two(const one_file *f, uint64_t row)
 {
     float values[2];
-    assert_ok(one_make(f, row, 1, values));
+    assert_ok(one_make(f, row, 1, values)); /* as a file has them */
+    embla_order_turn(values, sizeof *values, 2);
     assert_true(values[0] == 1.0f && values[1] == -2.0f);
 }
 

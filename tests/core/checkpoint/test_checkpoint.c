@@ -2,6 +2,7 @@
 /* The one door: files and folders, what each tensor is for, tied or not, words, padding. */
 #include "opened.h"
 
+#include "base/byte_order.h"
 #include "base/mem.h"
 #include "files/io.h"
 
@@ -451,9 +452,9 @@ static void lists_and_reals_of_gguf(void **state)
     put_list(&t, "large", 10, 8, large, 2);
     put_list(&t, "floats", 6, 4, list, 3);
     put_key(&t, "third", 6);
-    toy_put(&t, &third, 4);
+    toy_numbers(&t, &third, 4, 1);
     put_key(&t, "tenth", 12);
-    toy_put(&t, &tenth, 8);
+    toy_numbers(&t, &tenth, 8, 1);
     put_key(&t, "five", 4);
     toy_number(&t, 5, 4);
     while (t.used % 32 != 0) toy_number(&t, 0, 1);
@@ -653,12 +654,14 @@ static void a_table_outlives_its_checkpoint(void **state)
     toy_sharded(&place, tensors, 2);
     embla_checkpoint *cp = opened("");
     assert_ok(embla_table_open(cp, NULL, NULL, &table));
-    assert_int_equal(embla_table_placement(table), EMBLA_PLACEMENT_MAPPED);
+    assert_int_equal(
+        embla_table_placement(table), /* files have the bytes of little-endian machines */
+        embla_order_is_big() ? EMBLA_PLACEMENT_RAM : EMBLA_PLACEMENT_MAPPED);
     embla_checkpoint_free(cp);
     assert_ok(embla_lookup(table, tokens, 3, NULL, rows));
     for (size_t i = 0; i < 12; i++)
         assert_true(rows[i] == toy_value(1, (uint64_t)tokens[i / 4] * 4 + i % 4));
-    assert_null(embla_table_data(table));
+    assert_true(embla_order_is_big() || !embla_table_data(table));
     embla_table_free(table);
     assert_int_equal(embla_mem_live(), live);
     assert_int_equal(embla_io_live(), open);

@@ -32,7 +32,8 @@ static void write_tensors(const char *path, const raw_tensor *tensors, size_t co
     while (header.used % 8 != 0) toy_put(&header, " ", 1);
     toy_number(&file, header.used, 8);
     toy_put(&file, header.bytes, header.used);
-    for (size_t i = 0; i < count; i++) toy_put(&file, tensors[i].data, tensors[i].bytes);
+    for (size_t i = 0; i < count; i++)
+        toy_typed(&file, tensors[i].type, tensors[i].data, tensors[i].bytes);
     scratch_write(path, file.bytes, file.used);
     free(header.bytes);
     free(file.bytes);
