@@ -28,6 +28,7 @@ set(systems linux Linux macos Darwin windows Windows wasi WASI)
 list(FIND systems ${CMAKE_MATCH_2} at)
 math(EXPR at "${at} + 1")
 list(GET systems ${at} CMAKE_SYSTEM_NAME)
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR}) # Platform/WASI.cmake
 
 set(CMAKE_OSX_SYSROOT "") # zig has its own
 set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined") # which zig adds to debug builds

@@ -280,7 +280,7 @@ static embla_status transpose_rows(const embla_map *map, const embla_entry *entr
             uint64_t wide = dim - column < WIDE ? dim - column : WIDE;
             for (uint64_t i = 0; i < wide; i++) {
                 uint64_t number = (column + i) * rows + first + done; /* index in the array */
-                EMBLA_TRY(embla_map_read(map, entry->offset + number * size, tall * size,
+                EMBLA_TRY(embla_map_read(map, entry->offset + number * size, (size_t)tall * size,
                                          block + i * tall * size));
             }
             transpose(block, tall, wide, dim, size, out + (done * dim + column) * size);
@@ -308,15 +308,15 @@ static embla_status make(const embla_directory *directory, const embla_map *map,
                           "supported; one of 2 is (N5)",
                           map->name, (unsigned)entry->rank);
     if (l->fortran && entry->rank == 2) {
-        uint64_t most = BLOCK / WIDE / size, tall = count < most ? count : most;
+        size_t most = BLOCK / WIDE / size, tall = count < most ? (size_t)count : most;
         void *block = NULL;
         EMBLA_TRY(embla_mem_new(tall * WIDE * size, "columns of an array", &block));
         embla_status status = transpose_rows(map, entry, first, count, tall, block, out);
         embla_mem_free(block, tall * WIDE * size);
         EMBLA_TRY(status);
     } else {
-        uint64_t row = numbers * size;
-        EMBLA_TRY(embla_map_read(map, entry->offset + first * row, count * row, out));
+        uint64_t row = numbers * size; /* the file is mapped, so its size is a size_t */
+        EMBLA_TRY(embla_map_read(map, entry->offset + first * row, (size_t)(count * row), out));
     }
     if (l->swapped) swap_bytes(out, count * numbers, size);
     return EMBLA_OK;

@@ -178,9 +178,9 @@ static embla_status read_tensor(embla_keys *r, const char *name, const int64_t *
             "%.200s: tensor '%.128s' has %u dimensions and type %s; expected one dimension of I64",
             r->cp->shown, found->name, (unsigned)found->rank, found->element->name);
     EMBLA_TRY(embla_arena_many(&r->arena, found->shape[0], sizeof *numbers, "constants", &numbers));
-    EMBLA_TRY(embla_entry_numbers(r->cp, found, sizeof *numbers, found->shape[0], numbers));
+    *count = (size_t)found->shape[0]; /* they fit in memory */
+    EMBLA_TRY(embla_entry_numbers(r->cp, found, sizeof *numbers, *count, numbers));
     *out = numbers;
-    *count = (size_t)found->shape[0];
     return EMBLA_OK;
 }
 

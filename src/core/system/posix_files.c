@@ -32,6 +32,9 @@ static embla_system_error class_of(int number)
     case EACCES:
     case EPERM:
     case EROFS:
+#ifdef ENOTCAPABLE
+    case ENOTCAPABLE:
+#endif
         return EMBLA_SYSTEM_REFUSED;
     case ENOSYS:
     case EOPNOTSUPP:
@@ -126,12 +129,6 @@ embla_outcome embla_system_open(embla_folder folder, const char *name, unsigned 
     if (fd < 0 && done.number == ELOOP && (flags & O_NOFOLLOW) != 0) done.error = EMBLA_SYSTEM_LINK;
     if (fd >= 0) *out = fd;
     return done;
-}
-
-/* Not repeated after EINTR: the descriptor is closed even then. */
-embla_outcome embla_system_close(embla_handle file)
-{
-    return embla_posix_ended(close((int)file));
 }
 
 static embla_file_kind kind_of(mode_t mode)

@@ -16,6 +16,12 @@
 
 /* ---- files ---- */
 
+/* Not repeated after EINTR: the descriptor is closed even then. */
+embla_outcome embla_system_close(embla_handle file)
+{
+    return embla_posix_ended(close((int)file));
+}
+
 embla_outcome embla_system_again(embla_handle file, embla_handle *out)
 {
     int fd = fcntl((int)file, F_DUPFD_CLOEXEC, 0);
