@@ -45,7 +45,8 @@ static int read_sizes(const cli_args *args, job *j)
     if (j->dim < 1) return cli_usage("--dim is %" PRId64 "; the minimum is 1", j->dim);
     if (embla_dtype_row_bytes(j->dtype, (size_t)j->dim, &row_bytes) != EMBLA_OK)
         return cli_usage("%s", embla_error());
-    if (row_bytes > INT64_MAX || __builtin_mul_overflow(j->rows, (int64_t)row_bytes, &j->bytes))
+    if ((uint64_t)row_bytes > INT64_MAX ||
+        __builtin_mul_overflow(j->rows, (int64_t)row_bytes, &j->bytes))
         return cli_usage("a table of %s x %s does not fit in 64 bits", cli_commas(j->rows, rows),
                          cli_commas(j->dim, dim));
     if (j->vocab && embla_vocab_end(j->vocab) > j->rows)

@@ -14,7 +14,7 @@ typedef struct {
 
 /* Adds an array of `count` elements of `size` bytes, which begins on a line of 64 bytes. Returns
  * its offset in the block. */
-static inline size_t embla_layout_add(embla_layout *layout, size_t count, size_t size)
+static inline size_t embla_layout_add(embla_layout *layout, uint64_t count, size_t size)
 {
     enum { LINE = 64 };
     size_t at = layout->bytes;

@@ -170,8 +170,8 @@ static embla_status allocate(job *j, embla_scratch *scratch, embla_scratch_use *
     size_t logits = embla_layout_add(&layout, logits_of(j), sizeof(float));
     size_t wide = embla_layout_add(&layout, vectors, sizeof(float));
     size_t half = embla_layout_add(&layout, j->bf16 ? vectors : 0, sizeof(uint16_t));
-    size_t rounded =
-        embla_layout_add(&layout, rounds_table(j) ? j->rows * j->dim : 0, sizeof(uint16_t));
+    size_t rounded = embla_layout_add(&layout, rounds_table(j) ? (uint64_t)j->rows * j->dim : 0,
+                                      sizeof(uint16_t));
     size_t groups = j->to.hidden ? j->shape.groups : 0;
     size_t sums = embla_layout_add(&layout, groups * vectors, sizeof(float));
     size_t parts = embla_layout_add(&layout, chunk * j->blocks, sizeof(part_of_sum));

@@ -212,14 +212,14 @@ static embla_status scan_blocks(void *job, size_t first, size_t end, size_t slot
 
 /* ---- memory ---- */
 
-embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size, const char *what,
+embla_status embla_scan_take(embla_arena *arena, uint64_t count, size_t size, const char *what,
                              void *out)
 {
     uint64_t bytes;
     void *memory = NULL;
     if (!embla_mul_ok(count, size, &bytes) || bytes > (uint64_t)PTRDIFF_MAX - EMBLA_LINE)
-        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %zu times %zu bytes (%s)", count, size,
-                          what);
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " times %zu bytes (%s)", count,
+                          size, what);
     EMBLA_TRY(embla_arena_take(arena, (size_t)bytes + EMBLA_LINE, what, &memory));
     memory = (void *)(((uintptr_t)memory + EMBLA_LINE - 1) / EMBLA_LINE * EMBLA_LINE);
     memcpy(out, &memory, sizeof memory);

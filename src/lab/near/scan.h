@@ -62,7 +62,7 @@ EMBLA_CHECKED embla_status embla_scan_run(const embla_scan *scan, embla_scored *
                                           embla_scan_report *report);
 
 /* As embla_arena_many, but the items begin a cache line: for memory that one thread writes. */
-EMBLA_CHECKED embla_status embla_scan_take(embla_arena *arena, size_t count, size_t size,
+EMBLA_CHECKED embla_status embla_scan_take(embla_arena *arena, uint64_t count, size_t size,
                                            const char *what, void *out);
 
 /* Copies results into the caller's array. */

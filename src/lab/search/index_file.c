@@ -115,7 +115,7 @@ static embla_status read_numbers(embla_index *index, const embla_checkpoint *cp,
                           " numbers of I64",
                           cp->shown, name, e->bytes, e->element->name, rows);
     EMBLA_TRY(embla_arena_many(&index->arena, rows, sizeof *numbers, "lines", &numbers));
-    EMBLA_TRY(embla_entry_numbers(cp, e, sizeof *numbers, rows, numbers));
+    EMBLA_TRY(embla_entry_numbers(cp, e, sizeof *numbers, (size_t)rows, numbers));
     for (uint64_t i = 0; i < rows; i++) {
         if (numbers[i] < least || numbers[i] >= limit)
             return embla_fail(EMBLA_ERR_FORMAT,

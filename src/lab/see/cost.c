@@ -176,7 +176,7 @@ static embla_status row_size(embla_dtype dtype, int64_t dim, int64_t *out)
 {
     size_t bytes;
     EMBLA_TRY(embla_dtype_row_bytes(dtype, (size_t)dim, &bytes));
-    if (bytes > INT64_MAX) return too_large("a row");
+    if ((uint64_t)bytes > INT64_MAX) return too_large("a row");
     *out = (int64_t)bytes;
     return EMBLA_OK;
 }

@@ -164,6 +164,7 @@ static void field_text(const embla_train_state *state, const field *f, char out[
 {
     const char *at = (const char *)state + f->at;
     uint64_t whole = 0;
+    size_t size;
     double real;
     int choice;
     bool flag;
@@ -180,18 +181,20 @@ static void field_text(const embla_train_state *state, const field *f, char out[
         memcpy(&choice, at, sizeof choice);
         whole = (uint64_t)choice;
         break;
-    default: /* size_t, non-negative int64_t and uint64_t have the same bytes */
+    case SIZE:
+        memcpy(&size, at, sizeof size);
+        whole = size;
+        break;
+    default: /* a non-negative int64_t and a uint64_t have the same bytes */
         memcpy(&whole, at, sizeof whole);
         break;
     }
     (void)snprintf(out, TEXT, "%" PRIu64, whole);
 }
 
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "sizes are read as 64 bits");
-
 static bool parse_field(const char *text, const field *f, embla_train_state *out)
 {
-    static const uint64_t most[] = {[SIZE] = INT64_MAX,
+    static const uint64_t most[] = {[SIZE] = PTRDIFF_MAX,
                                     [COUNT] = INT64_MAX,
                                     [SEED] = UINT64_MAX,
                                     [FLAG] = 1,
@@ -207,8 +210,11 @@ static bool parse_field(const char *text, const field *f, embla_train_state *out
     if (!parse_integer(&text, most[f->kind], &whole) || *text != '\0') return false;
     int choice = (int)whole;
     bool flag = whole != 0;
+    size_t size = (size_t)whole;
     if (f->kind == FLAG)
         memcpy(at, &flag, sizeof flag);
+    else if (f->kind == SIZE)
+        memcpy(at, &size, sizeof size);
     else if (f->kind == CHOICE)
         memcpy(at, &choice, sizeof choice);
     else

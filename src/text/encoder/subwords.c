@@ -89,7 +89,7 @@ static embla_status open_own(embla_subwords *s, const embla_checkpoint *cp)
     EMBLA_TRY(embla_table_open(cp, "subwords", NULL, &s->table));
     s->count = embla_table_rows(s->table);
     EMBLA_TRY(embla_arena_many(&s->arena, count, sizeof *buckets, "buckets", &buckets));
-    EMBLA_TRY(embla_entry_numbers(cp, list, sizeof *buckets, count, buckets));
+    EMBLA_TRY(embla_entry_numbers(cp, list, sizeof *buckets, (size_t)count, buckets));
     for (uint64_t i = 1; i < count; i++)
         if (buckets[i] <= buckets[i - 1])
             return embla_fail(EMBLA_ERR_FORMAT,
