@@ -60,7 +60,7 @@ static bool is_swapped(const cli_args *args, size_t files)
 /* Finds the name in the folder of `path` that is most like its own. False if none is near. */
 static bool find_similar(const char *path, char similar[CLI_NAME_MOST])
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = embla_system_slash(path), *name = slash ? slash + 1 : path;
     char folder[CLI_PATH_MOST];
     size_t best = 1 + strlen(name) / 8, length = slash ? (size_t)(slash - path) + 1 : 1;
     if (length >= sizeof folder || strlen(name) < 3) return false;
@@ -86,7 +86,7 @@ int cli_advise_files(const cli_args *args, size_t files)
     char similar[CLI_NAME_MOST];
     if (args->verb->choices) return CLI_DONE;
     for (size_t i = 0; i < files && i < args->operand_count; i++) {
-        const char *name = args->operands[i], *slash = strrchr(name, '/');
+        const char *name = args->operands[i], *slash = embla_system_slash(name);
         if (is_there(name)) continue;
         if (strstr(name, "://"))
             return cli_failed("%s: Embla downloads nothing; download the file first, for example "

@@ -16,7 +16,7 @@ enum { ENDINGS = 256 }; /* bytes of a list of endings */
 /* The ending without its dot; "" if there is none. A leading dot begins a hidden file's name. */
 static const char *ending_of(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = embla_system_slash(path), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
     return dot && dot > name ? dot + 1 : "";
 }

@@ -22,7 +22,7 @@ static bool is_same(const char *path, const embla_file_facts *that)
 static bool is_vocab(const char *input, const embla_file_facts *that)
 {
     char path[CLI_PATH_MOST];
-    const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash + 1 : input, '.');
+    const char *slash = embla_system_slash(input), *dot = strrchr(slash ? slash + 1 : input, '.');
     size_t length =
         dot && dot > (slash ? slash + 1 : input) ? (size_t)(dot - input) : strlen(input);
     int used = snprintf(path, sizeof path, "%.*s.vocab.txt", (int)length, input);
@@ -57,7 +57,7 @@ static bool is_of_model(const char *input, const char *path, const embla_file_fa
 {
     embla_file_facts file;
     embla_checkpoint *checkpoint = NULL;
-    const char *dot = strrchr(input, '.'), *slash = strrchr(input, '/');
+    const char *dot = strrchr(input, '.'), *slash = embla_system_slash(input);
     bool folder = embla_worked(embla_system_facts_at(EMBLA_HERE, input, true, &file)) &&
                   file.kind == EMBLA_IS_FOLDER,
          found = false;

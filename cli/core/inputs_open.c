@@ -91,7 +91,7 @@ void cli_inputs_rename(char *text, size_t size)
 {
     for (size_t i = 0; i < count; i++) {
         const char *name = list[i].typed ? list[i].typed : "standard input";
-        const char *slash = strrchr(name, '/');
+        const char *slash = embla_system_slash(name);
         replace(text, size, list[i].real, name, strlen(name));
         if (list[i].file.folder) /* a file beside it */
             replace(text, size, list[i].file.folder, slash ? name : ".",

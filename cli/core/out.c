@@ -394,7 +394,7 @@ bool cli_out_is_stdout(const char *path)
 
 int cli_out_check_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    const char *slash = embla_system_slash(path);
     char *folder = slash ? cli_copy_text(path, slash == path ? 1 : (size_t)(slash - path))
                          : cli_copy_text(".", 1);
     int code = CLI_DONE;

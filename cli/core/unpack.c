@@ -64,7 +64,7 @@ static size_t packer_of(const char *path)
 /* The name of path without its folder and without the ending. */
 static char *plain_name(const char *path, const char *ending)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = embla_system_slash(path), *name = slash ? slash + 1 : path;
     size_t length = strlen(name), end = strlen(ending);
     if (length > end && strcmp(name + length - end, ending) == 0) length -= end;
     return cli_copy_text(name, length);
@@ -121,7 +121,8 @@ const char *cli_beside_name(size_t n)
  * or words, so a failure is reported. */
 static int link_beside(const char *path, const char *name, cli_unpacked *out)
 {
-    const char *slash = strrchr(path, '/'), *last = strrchr(name, '/'); /* of ../tokenizer.json */
+    const char *slash = embla_system_slash(path),
+               *last = embla_system_slash(name); /* of ../tokenizer.json */
     const char *plain = last ? last + 1 : name;
     char *folder = slash ? cli_copy_text(path, (size_t)(slash - path)) : cli_copy_text(".", 1);
     char *from = folder ? join(folder, name, (int)strlen(name)) : NULL;
@@ -147,7 +148,7 @@ static int link_beside(const char *path, const char *name, cli_unpacked *out)
 /* Links to everything that may belong to a model: known names, and NAME.vocab.txt. */
 static int link_all(const char *path, cli_unpacked *out)
 {
-    const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
+    const char *slash = embla_system_slash(out->path), *name = slash ? slash + 1 : out->path;
     const char *dot = strrchr(name, '.');
     char *words = NULL;
     int code = CLI_DONE;

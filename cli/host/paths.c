@@ -181,6 +181,12 @@ bool cli_new_temporary(const char *name, char path[CLI_PATH_MOST])
     return false;
 }
 
+const char *cli_path_title(const char *path)
+{
+    const char *slash = embla_system_slash(path);
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 /* ---- open files ---- */
 
 bool cli_open_write(const char *path, embla_handle *out)

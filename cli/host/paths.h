@@ -53,6 +53,9 @@ bool cli_new_file(char *path, unsigned mode, embla_handle *out);
 /* A new folder for temporary files: the folder of the system, and a name. */
 bool cli_new_temporary(const char *name, char path[CLI_PATH_MOST]);
 
+/* The last name in a path, to be shown; the path if it ends with a separator. */
+const char *cli_path_title(const char *path);
+
 bool cli_open_write(const char *path, embla_handle *out);
 bool cli_close(embla_handle file);
 /* Writes all bytes; *done (may be NULL) gets how many were written. */

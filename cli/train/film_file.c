@@ -84,13 +84,12 @@ int cli_film_read_axes(cli_film *film, cli_film_find *find, void *context)
 int cli_film_begin(cli_film *film, const embla_table *table, const char *text,
                    const embla_film_options *options)
 {
-    const char *slash = strrchr(text, '/');
     embla_film_options o = *options;
     o.rows = film->of->rows;
     o.row_count = film->of->count;
     o.words = film->of->words;
     o.axes = film->of->has_axes ? film->of->axes : NULL;
-    o.title = strcmp(text, "-") == 0 ? "standard input" : slash && slash[1] ? slash + 1 : text;
+    o.title = strcmp(text, "-") == 0 ? "standard input" : cli_path_title(text);
     embla_status status = embla_film_new(table, &o, &film->film);
     if (status == EMBLA_OK) return CLI_DONE;
     return status == EMBLA_ERR_ARGUMENT ? cli_usage("--film: %s", embla_error())

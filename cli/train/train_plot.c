@@ -165,8 +165,7 @@ static void draw_legend(const cli_svg *svg, const curve *c)
 static void draw(const curve *c, cli_svg *svg, int64_t steps, const char *text)
 {
     char title[160], subtitle[160], count[CLI_CELL], last[CLI_CELL] = "";
-    const char *name = strrchr(text, '/');
-    (void)snprintf(title, sizeof title, "Loss on %.100s", name && name[1] ? name + 1 : text);
+    (void)snprintf(title, sizeof title, "Loss on %.100s", cli_path_title(text));
     if (c->valid > 0) (void)snprintf(last, sizeof last, ", validation %.4f", c->vy[c->valid - 1]);
     if (c->count > 0)
         (void)snprintf(subtitle, sizeof subtitle, "%s: %.4f, the mean of the last %zu%s",

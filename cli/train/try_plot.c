@@ -14,6 +14,7 @@
 #include "core/out.h"
 #include "draw/paint.h"
 #include "draw/svg.h"
+#include "host/paths.h"
 #include "train/train_plot.h"
 
 enum {
@@ -82,9 +83,8 @@ static double arrange(picture *p)
 static void describe(picture *p)
 {
     const cli_try *x = p->x;
-    const char *text = strrchr(x->base.text, '/');
     (void)snprintf(p->title, sizeof p->title, "Validation losses on %.100s",
-                   text ? text + 1 : x->base.text);
+                   cli_path_title(x->base.text));
     if (x->seeds > 1)
         (void)snprintf(p->facts, sizeof p->facts,
                        "runs of %zu seeds (small) and their mean (large); lower is better",

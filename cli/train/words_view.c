@@ -14,6 +14,7 @@
 #include "core/token.h"
 #include "core/visible.h"
 #include "host/host.h"
+#include "host/paths.h"
 #include "train/words_run.h"
 
 enum { PAIRS_DRAWN = 6, WORD_DRAWN = 16, REPORTS_MOST = 20 };
@@ -246,23 +247,17 @@ static int evaluate(const cli_words *w, const char *path, score *out)
     return CLI_DONE;
 }
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static void print_score(const cli_words *w, const char *path, const score *s, cli_json *json)
 {
     char covered[CLI_CELL], asked[CLI_CELL];
     if (!w->json) {
         printf("  %.4f  %s of %s  %s %s\n", s->score, cli_commas(s->covered, covered),
                cli_commas(s->asked, asked), s->analogies ? "analogies of" : "Spearman of",
-               name_of(path));
+               cli_path_title(path));
         return;
     }
     cli_json_open(json, NULL, '{');
-    cli_json_text(json, "file", name_of(path));
+    cli_json_text(json, "file", cli_path_title(path));
     cli_json_text(json, "measure", s->analogies ? "analogies" : "spearman");
     cli_json_real(json, "score", s->score);
     cli_json_whole(json, "covered", s->covered);

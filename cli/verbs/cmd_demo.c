@@ -44,8 +44,8 @@ static bool find_folder(char folder[CLI_PATH_MOST])
     if (named) return is_demo(named) && real_path(named, folder);
     char program[CLI_PATH_MOST];
     if (cli_program_path(program, sizeof program)) {
-        char *slash = strrchr(program, '/');
-        if (slash) *slash = '\0';
+        const char *slash = embla_system_slash(program);
+        if (slash) program[slash - program] = '\0';
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
             char path[CLI_PATH_MOST];
             int used = snprintf(path, sizeof path, "%s/%s", program, beside[i]);

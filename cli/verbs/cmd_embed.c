@@ -15,6 +15,7 @@
 #include "core/verbs.h"
 #include "draw/picture.h"
 #include "draw/tables.h"
+#include "host/paths.h"
 #include "verbs/embed_job.h"
 
 enum { SUM, ROWS, POSITIONS, PARTS };
@@ -328,7 +329,7 @@ typedef struct {
 
 static void write_words(const cli_args *args, const job *j, size_t numbers, sheet_words *w)
 {
-    const char *path = args->operands[0], *slash = strrchr(path, '/');
+    const char *path = args->operands[0];
     const bool two = adds_positions(j);
     char count[CLI_CELL], shown[64] = "";
     (void)cli_plural((int64_t)j->vectors.tokens.count, "token", count);
@@ -337,7 +338,7 @@ static void write_words(const cli_args *args, const job *j, size_t numbers, shee
     snprintf(w->title, sizeof w->title,
              two ? "What + where: x = token + position in %.100s"
                  : "What a model computes with: rows of tokens in %.100s",
-             slash && slash[1] ? slash + 1 : path);
+             cli_path_title(path));
     if (two)
         snprintf(w->facts, sizeof w->facts, "%s from position %" PRId64 "%s", count, j->first,
                  shown);
@@ -386,13 +387,12 @@ static int print_tables(const cli_args *args, const job *j, cli_sheet_kind kind)
 
 static int print_sheet(const cli_args *args, const job *j, cli_sheet_kind kind)
 {
-    const char *path = args->operands[0], *slash = strrchr(path, '/');
+    const char *path = args->operands[0];
     const size_t count = j->vectors.tokens.count;
     if (j->kind != CLI_EMBED_ROTARY) return print_tables(args, j, kind);
     char(*words)[CLI_WORD_TEXT] = words_of(j, count);
     if (!words) return CLI_FAILED;
-    int code = cli_rotary_sheet(&j->rotary, slash && slash[1] ? slash + 1 : path, j->first, count,
-                                words, kind);
+    int code = cli_rotary_sheet(&j->rotary, cli_path_title(path), j->first, count, words, kind);
     free(words);
     return code;
 }

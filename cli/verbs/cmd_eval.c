@@ -45,12 +45,6 @@ typedef struct {
 enum { SEMANTIC, SYNTACTIC, ALL, TOTALS };
 static const char *const total_names[TOTALS] = {"semantic", "syntactic", "all"};
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static void add_up(const embla_eval *eval, sums out[TOTALS])
 {
     size_t count;
@@ -110,7 +104,7 @@ static void print_analogies(const scored *file)
     add_up(file->eval, totals);
     printf("%*s  %*s  %*s  %*s", SCORE, "accuracy", COUNT, "correct", COUNT, "covered", COUNT,
            "asked");
-    print_name(name_of(file->path));
+    print_name(cli_path_title(file->path));
     size_t count;
     const embla_eval_part *part = embla_eval_parts(file->eval, &count);
     for (size_t n = 0; n < count; n++, part++) {
@@ -135,7 +129,7 @@ static void print_pairs(const job *j)
         print_score(part->pearson, "  ");
         print_count(part->covered);
         print_count(part->asked);
-        print_name(name_of(part->name));
+        print_name(cli_path_title(part->name));
     }
 }
 
@@ -146,7 +140,7 @@ static void print_missing(const scored *file)
     if (count == 0) return;
     printf("\n%*s", COUNT, "times");
     fputs("  words without a row: ", stdout);
-    cli_out_safe(name_of(file->path));
+    cli_out_safe(cli_path_title(file->path));
     putchar('\n');
     for (size_t n = 0; n < count; n++) {
         char text[CLI_CELL];
@@ -297,7 +291,7 @@ static bool step(void *context, const char *what, int64_t done, int64_t all)
 
 static void begin_file(job *j, const char *path)
 {
-    const char *name = name_of(path);
+    const char *name = cli_path_title(path);
     size_t used = 0;
     j->file_bytes = cli_file_size(cli_input_path(path));
     for (; name[used] && used < sizeof j->what - 1; used++)

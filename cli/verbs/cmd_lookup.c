@@ -9,6 +9,7 @@
 #include "core/verbs.h"
 #include "draw/picture.h"
 #include "draw/tables.h"
+#include "host/paths.h"
 
 static int make_rows(const void *context, size_t at, size_t count, float *out)
 {
@@ -54,14 +55,14 @@ typedef struct {
 
 static void write_words(const cli_args *args, const cli_vectors *v, size_t numbers, words *w)
 {
-    const char *path = args->operands[0], *slash = strrchr(path, '/');
+    const char *path = args->operands[0];
     const size_t dim = embla_table_dim(v->asked.table);
     char rows[CLI_CELL], wide[CLI_CELL], count[CLI_CELL], shown[64] = "";
     (void)cli_commas(embla_table_rows(v->asked.table), rows);
     (void)cli_commas((int64_t)dim, wide);
     (void)cli_plural((int64_t)v->tokens.count, "token", count);
     if (numbers < dim) snprintf(shown, sizeof shown, "; the first %zu numbers are shown", numbers);
-    snprintf(w->title, sizeof w->title, "Lookup in %.100s", slash && slash[1] ? slash + 1 : path);
+    snprintf(w->title, sizeof w->title, "Lookup in %.100s", cli_path_title(path));
     snprintf(w->facts, sizeof w->facts, "%s: the row of each is copied%s", count, shown);
     snprintf(w->heading, sizeof w->heading, "table, %.40s x %.40s", rows, wide);
     snprintf(w->result, sizeof w->result, "result, %zu x %.40s", v->tokens.count, wide);

@@ -434,11 +434,11 @@ static int set_up(const cli_args *args, job *j)
     if (code != CLI_DONE) return code;
     j->table = j->asked.table;
     /* a folder's name may end in a slash */
-    size_t length = strlen(name), start;
-    while (length > 1 && name[length - 1] == '/') length--;
-    for (start = length; start > 0 && name[start - 1] != '/';) start--;
-    snprintf(j->title, sizeof j->title, "%.*s", (int)(length - start < 200 ? length - start : 200),
-             name + start);
+    char path[CLI_PATH_MOST];
+    snprintf(path, sizeof path, "%s", name);
+    for (size_t end = strlen(path); end > 1 && embla_system_slash(path) == path + end - 1;)
+        path[--end] = '\0';
+    snprintf(j->title, sizeof j->title, "%.200s", cli_path_title(path));
     j->map.title = title ? title : j->title;
     j->map.all = embla_table_rows(j->table);
     j->map.dim = (int64_t)embla_table_dim(j->table);

@@ -23,6 +23,7 @@
 
 #include "base/utf8.h"
 #include "host/host.h"
+#include "host/paths.h"
 
 enum { PATH_MOST = 4096, TOP_MOST = 100000, QUESTIONS = 256 };
 
@@ -100,7 +101,7 @@ static bool has_dtype(job *j)
 static int name_index(job *j)
 {
     const char *corpus = j->args->operands[1], *asked = cli_args_text(j->args, "index");
-    const char *fit = cli_args_text(j->args, "fit"), *slash = fit ? strrchr(fit, '/') : NULL;
+    const char *fit = cli_args_text(j->args, "fit"), *slash = fit ? embla_system_slash(fit) : NULL;
     int used = asked ? snprintf(j->path, sizeof j->path, "%s", asked)
                      : snprintf(j->path, sizeof j->path, "%s%s%s.embla", corpus, fit ? "." : "",
                                 slash ? slash + 1

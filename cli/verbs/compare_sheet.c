@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "draw/compared.h"
+#include "host/paths.h"
 #include "verbs/compare_job.h"
 
 const char *const cli_compare_measures[CLI_COMPARE_MEASURES] = {"cosine", "dot", "angle",
@@ -64,7 +65,7 @@ typedef struct {
 
 static void describe_rows(const cli_args *args, const cli_compare_job *j, sheet_words *w)
 {
-    const char *path = args->operands[0], *slash = strrchr(path, '/');
+    const char *path = args->operands[0];
     char rows[CLI_CELL];
     for (size_t i = 0; i < j->count; i++) {
         (void)cli_token_show(&j->first.asked, j->first.tokens.ids[i], false, CLI_COMPARE_WORD,
@@ -72,7 +73,7 @@ static void describe_rows(const cli_args *args, const cli_compare_job *j, sheet_
         w->norms[i] = cli_compare_pair(&j->first, i, i).norms[0];
         (void)cli_compare_number(w->norms[i], CLI_COMPARE_DOT, w->norm_texts[i]);
     }
-    const char *name = slash && slash[1] ? slash + 1 : path;
+    const char *name = cli_path_title(path);
     (void)cli_commas(embla_table_rows(j->first.asked.table), rows);
     if (j->count == 2) {
         snprintf(w->title, sizeof w->title, "%.60s and %.60s as arrows", w->words[0], w->words[1]);

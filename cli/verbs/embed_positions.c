@@ -9,6 +9,7 @@
 
 #include "core/verbs.h"
 #include "draw/waves.h"
+#include "host/paths.h"
 #include "verbs/embed_job.h"
 
 enum { LENGTH = 64, LENGTH_ROTARY = 8, LENGTH_MOST = 1 << 20 };
@@ -31,11 +32,11 @@ typedef struct {
 
 static int open_model(const cli_args *args, job *j)
 {
-    const char *path = args->operands[0], *slash = strrchr(path, '/');
+    const char *path = args->operands[0];
     int code = cli_asked_open(args, path, &j->asked);
     if (code != CLI_DONE) return code;
     const embla_checkpoint *checkpoint = j->asked.model.checkpoint;
-    j->name = slash && slash[1] ? slash + 1 : path;
+    j->name = cli_path_title(path);
     j->dim = embla_table_dim(j->asked.table);
     if (j->kind == CLI_EMBED_AUTO) j->kind = cli_embed_kind_of(checkpoint);
     if (j->kind == CLI_EMBED_NONE)

@@ -16,6 +16,7 @@
 #include "core/progress.h"
 #include "core/static_model.h"
 #include "host/host.h"
+#include "host/paths.h"
 
 static void print_score(double score)
 {
@@ -28,12 +29,11 @@ static void print_score(double score)
 static void print_text(const embla_eval_part *part, bool first)
 {
     char text[2][CLI_CELL];
-    const char *slash = strrchr(part->name, '/');
     if (first) printf("%8s  %8s  %9s  %9s  sentences\n", "spearman", "pearson", "covered", "asked");
     print_score(part->spearman);
     print_score(part->pearson);
     printf("%9s  %9s  ", cli_commas(part->covered, text[0]), cli_commas(part->asked, text[1]));
-    cli_out_safe(slash && slash[1] ? slash + 1 : part->name);
+    cli_out_safe(cli_path_title(part->name));
     putchar('\n');
 }
 

@@ -14,6 +14,7 @@
 
 #include "draw/bars.h"
 #include "draw/heat.h"
+#include "host/paths.h"
 #include "verbs/predict_view.h"
 
 enum {
@@ -255,7 +256,7 @@ static void describe(const char *path, picture *s)
 {
     const cli_prediction *p = s->p;
     const embla_gpt_shape *shape = &p->lm->shape;
-    const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+    const char *name = cli_path_title(path);
     char text[CLI_WORD_TEXT] = "", vocab[CLI_CELL], scale[CLI_CELL] = "", loss[CLI_CELL];
     if (p->text) (void)cli_word_show(p->text, strlen(p->text), false, CLI_WORD_COLUMNS, text);
     (void)snprintf(s->title, sizeof s->title, p->text ? "What follows: %s" : "What begins a text%s",

@@ -217,6 +217,11 @@ embla_outcome embla_system_make_folder(const char *path, unsigned mode)
     return embla_posix_ended(mkdir(path, (mode_t)mode));
 }
 
+const char *embla_system_slash(const char *path)
+{
+    return strrchr(path, '/');
+}
+
 bool embla_system_readable(embla_folder folder, const char *name)
 {
     return faccessat(embla_posix_folder(folder), name, R_OK, AT_EACCESS) == 0;

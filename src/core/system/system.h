@@ -142,6 +142,9 @@ bool embla_system_readable(embla_folder folder, const char *name);
 embla_outcome embla_system_link(embla_folder folder, const char *name, char *out, size_t size,
                                 size_t *length);
 
+/* The last separator between a folder and a name in a path; NULL if there is none. */
+const char *embla_system_slash(const char *path);
+
 /* The names in an open folder, "." and ".." too, in the system's order. A list that was begun owns
  * the folder. *name is NULL after the last, and is valid until the next call. */
 typedef struct embla_names_list embla_names_list;
