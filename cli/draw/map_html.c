@@ -191,9 +191,12 @@ static int print_data(const cli_map *map)
 static const unsigned char *print_until(const unsigned char *from, const char *mark)
 {
     const unsigned char *end = cli_map_page + cli_map_page_bytes;
-    const unsigned char *at = memmem(from, (size_t)(end - from), mark, strlen(mark));
-    (void)fwrite(from, 1, (size_t)((at ? at : end) - from), stdout);
-    return at ? at + strlen(mark) : end;
+    const size_t length = strlen(mark);
+    const unsigned char *at = from;
+    while ((size_t)(end - at) >= length && memcmp(at, mark, length) != 0) at++;
+    const bool found = (size_t)(end - at) >= length;
+    (void)fwrite(from, 1, (size_t)((found ? at : end) - from), stdout);
+    return found ? at + length : end;
 }
 
 int cli_map_html(const cli_map *map)

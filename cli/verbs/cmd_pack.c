@@ -80,25 +80,47 @@ static bool append(job *j, const int32_t *tokens, size_t count)
     return true;
 }
 
-/* The tokens of a text, line by line, as one sequence. A line keeps its end. */
+/* Reads a line with its end. False at the end of the file, if reading fails, or without memory; the
+ * last sets *full. */
+static bool next_line(FILE *file, char **line, size_t *room, size_t *length, bool *full)
+{
+    *length = 0;
+    for (int c; (c = getc(file)) != EOF;) {
+        if (*length == *room) {
+            const size_t more = *room ? 2 * *room : 4096;
+            char *grown = realloc(*line, more);
+            *full = !grown;
+            if (*full) return false;
+            *line = grown;
+            *room = more;
+        }
+        (*line)[(*length)++] = (char)c;
+        if (c == '\n') break;
+    }
+    return *length > 0 && !ferror(file);
+}
+
+/* The tokens of a text, line by line, as one sequence. */
 static int read_text(const char *path, job *j)
 {
     FILE *file = cli_file_open(cli_input_path(path), "rb");
     char *line = NULL;
-    size_t room = 0;
+    size_t room = 0, length;
+    bool full = false;
     int code = CLI_DONE;
     if (!file) return cli_failed("%s: cannot open it", path);
     if (!cli_model_tokenizer(&j->model))
         code =
             cli_failed("--text needs a tokenizer, and the source has none: use --tokenizer FILE");
-    for (ssize_t n; code == CLI_DONE && (n = getline(&line, &room, file)) >= 0;) {
+    while (code == CLI_DONE && next_line(file, &line, &room, &length, &full)) {
         const int32_t *tokens = NULL;
         size_t count = 0;
-        if (cli_model_tokenize(&j->model, line, (size_t)n, &tokens, &count) != EMBLA_OK)
+        if (cli_model_tokenize(&j->model, line, length, &tokens, &count) != EMBLA_OK)
             code = library_error();
         else if (!append(j, tokens, count))
             code = cli_failed("no memory for %zu tokens", j->count + count);
     }
+    if (full) code = cli_failed("%s: no memory for a line of %zu bytes", path, length);
     if (code == CLI_DONE && ferror(file)) code = cli_failed("%s: cannot read it", path);
     (void)fclose(file);
     free(line);

@@ -10,7 +10,7 @@
 #include "base/load.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "system/system.h"
+#include "files/io.h"
 
 /* ---- one process ---- */
 
@@ -135,7 +135,7 @@ static void own_folder(char out[PATH])
     char path[PATH];
     out[0] = '\0';
     if (!embla_load_home((const void *)embla_version(), path, sizeof path)) return;
-    const char *slash = embla_system_slash(path);
+    const char *slash = embla_io_slash(path);
     if (slash) (void)snprintf(out, PATH, "%.*s", (int)(slash - path + 1), path);
 }
 

@@ -262,7 +262,7 @@ static embla_status expect(const embla_directory *d, const char *path, const cha
 /* The name of a file in its folder. */
 static const char *plain_name(const embla_file *file)
 {
-    const char *slash = embla_system_slash(file->name);
+    const char *slash = embla_io_slash(file->name);
     return slash ? slash + 1 : file->name;
 }
 

@@ -360,7 +360,7 @@ embla_status embla_open_named(const char *path, embla_handle *handle)
  * file's name, or NULL for a folder. */
 static embla_status find_folder(embla_checkpoint *cp, const char **name)
 {
-    const char *slash = embla_system_slash(cp->shown);
+    const char *slash = embla_io_slash(cp->shown);
     size_t length = slash ? (size_t)(slash - cp->shown) : 0;
     embla_file_facts found;
     embla_handle handle = -1;

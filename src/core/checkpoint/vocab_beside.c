@@ -17,7 +17,7 @@ static const char ending[] = ".vocab.txt";
 
 static const char *name_in(const char *path)
 {
-    const char *slash = embla_system_slash(path);
+    const char *slash = embla_io_slash(path);
     return slash ? slash + 1 : path;
 }
 

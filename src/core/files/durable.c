@@ -150,7 +150,7 @@ static embla_status new_durable(const char *path, const char *name, embla_durabl
 
 embla_status embla_durable_open(const char *path, embla_durable **out)
 {
-    const char *slash = embla_system_slash(path);
+    const char *slash = embla_io_slash(path);
     const char *name = slash ? slash + 1 : path;
     embla_durable *d = NULL;
     if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)

@@ -434,6 +434,11 @@ static embla_status sync_parent(const char *path)
     return status;
 }
 
+const char *embla_io_slash(const char *path)
+{
+    return embla_system_slash(path);
+}
+
 embla_status embla_io_open_folder(const char *path, embla_folder *out)
 {
     return embla_io_open(EMBLA_HERE, path, EMBLA_OPEN_READ | EMBLA_OPEN_FOLDER, 0, out);

@@ -22,6 +22,8 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_open(embla_folder folder, cons
                                                        embla_handle *out);
 /* Opens a folder, to list it and to open its files. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_open_folder(const char *path, embla_folder *out);
+/* See embla_system_slash. */
+EMBLA_PRIVATE const char *embla_io_slash(const char *path);
 /* The same as embla_io_open, but messages call the file `shown`. */
 EMBLA_CHECKED embla_status embla_io_open_as(embla_folder folder, const char *name,
                                             const char *shown, unsigned intents, unsigned mode,

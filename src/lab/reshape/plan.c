@@ -390,7 +390,7 @@ static embla_status collect_pairs(embla_plan *w)
 /* Finds out whether path is in another folder than the source, whose other files are not copied. */
 static embla_status find_folder(embla_plan *w)
 {
-    const char *slash = embla_system_slash(w->path);
+    const char *slash = embla_io_slash(w->path);
     size_t length = slash ? (size_t)(slash - w->path) + 1 : 1;
     embla_file_facts theirs, ours;
     bool there = false;
