@@ -83,17 +83,22 @@ static char *join(const char *folder, const char *name, int length)
 static bool create(const char *path, const char *ending, cli_unpacked *out, embla_handle *file)
 {
     char folder[CLI_PATH_MOST];
-    char *name = plain_name(path, ending);
-    bool made = name && cli_new_temporary("embla", folder);
-    if (name && !made)
+    if (!cli_new_temporary("embla", folder)) {
         (void)cli_failed("cannot create a folder for the decompressed file, '%s': %s", folder,
                          cli_why());
-    if (made) out->folder = cli_copy_text(folder, strlen(folder));
-    if (out->folder) out->path = join(folder, name, (int)strlen(name));
-    if (!name || (made && !out->path))
-        (void)cli_failed("no memory for the name of a temporary file");
+        return false;
+    }
+    char *name = plain_name(path, ending);
+    if (name) {
+        out->folder = cli_copy_text(folder, strlen(folder));
+        out->path = out->folder ? join(folder, name, (int)strlen(name)) : NULL;
+    }
     free(name);
-    if (!out->path) return false;
+    if (!out->path) {
+        if (!out->folder) (void)cli_remove_folder(folder);
+        (void)cli_failed("no memory for the name of a temporary file");
+        return false;
+    }
     if (cli_because(embla_system_open(EMBLA_HERE, out->path, EMBLA_OPEN_WRITE | EMBLA_OPEN_NEW,
                                       0600, file)))
         return true;

@@ -14,7 +14,7 @@
 #include "core/complain.h"
 #include "host/paths.h"
 
-extern char **environ;
+extern char **environ; /* NOLINT(readability-redundant-declaration): macOS has no header */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 enum { ENDING = sizeof ending / sizeof ending[0], CLEANERS = 4 };
