@@ -8,6 +8,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
+#include "base/byte_order.h"
 #include "base/mem.h"
 #include "embla_store.h"
 #include "files/io.h"
@@ -224,9 +225,10 @@ static bool same(const question *q, const unsigned char *a, const unsigned char 
             for (size_t k = 0; k < q->vector_bytes;) {
                 size_t at = token * q->token_stride + h * q->head_stride + k;
                 bool wide = o->out_dtype == 0 || o->out_dtype == EMBLA_F32;
-                uint32_t x[2] = {0, 0};
-                memcpy(&x[0], a + at, wide ? 4 : 2);
-                memcpy(&x[1], b + at, wide ? 4 : 2);
+                uint32_t x[2] = {a[at] | (uint32_t)a[at + 1] << 8,
+                                 b[at] | (uint32_t)b[at + 1] << 8};
+                if (wide) memcpy(&x[0], a + at, 4);
+                if (wide) memcpy(&x[1], b + at, 4);
                 k += wide ? 4 : 2;
                 if (x[0] == x[1]) continue;
                 if (wide ? !(isnan(check_float_of(x[0])) && isnan(check_float_of(x[1])))
@@ -356,6 +358,7 @@ static void every_placement_is_as_row_after_row(void **state)
         for (size_t k = 0; k < COUNT_OF(some); k++) {
             table t;
             scratch s;
+            if (embla_order_differs(kinds[some[k]].format.dtype)) continue; /* stores refuse them */
             scratch_new(&s);
             table_make(&t, &kinds[some[k]], 0, k + 1);
             embla_store *store = table_file(&t, &s, places[p]);
