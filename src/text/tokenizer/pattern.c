@@ -12,12 +12,71 @@ embla_pattern embla_pattern_chars(uint32_t mask)
     return pattern;
 }
 
-/* Pieces are short, so this is faster than memmem. Where a long string nearly begins at every byte,
- * only memmem is not slow. */
+/* ---- the search for a string ---- */
+
+/* Where the largest suffix of a string begins, in the order of bytes or in the reversed order, and
+ * the period of that suffix. */
+static size_t largest_suffix(const unsigned char *text, size_t length, bool reversed,
+                             size_t *period)
+{
+    size_t before = SIZE_MAX, next = 0, k = 1; /* the suffix begins after `before` */
+    *period = 1;
+    while (next + k < length) {
+        unsigned char a = text[next + k], b = text[before + k];
+        if (a == b) {
+            next += k == *period ? k : 0;
+            k = k == *period ? 1 : k + 1;
+        } else if (reversed ? a > b : a < b) {
+            next += k;
+            k = 1;
+            *period = next - before;
+        } else {
+            before = next++;
+            k = *period = 1;
+        }
+    }
+    return before + 1;
+}
+
+/* The two-way algorithm (Crochemore and Perrin 1991): the right half of the string is compared
+ * forwards, then the left half. It looks at each byte a few times at most, whatever the bytes are.
+ * `known` bytes at the beginning of a periodic string need not be compared again. */
+static const char *find_two_way(const char *bytes, size_t count, const char *text, size_t length)
+{
+    size_t period, other, known = 0;
+    const unsigned char *t = (const unsigned char *)text;
+    size_t half = largest_suffix(t, length, false, &period);
+    size_t half_reversed = largest_suffix(t, length, true, &other);
+    if (half_reversed > half) {
+        half = half_reversed;
+        period = other;
+    }
+    bool periodic = half + period <= length && memcmp(text, text + period, half) == 0;
+    if (!periodic) period = (half > length - half ? half : length - half) + 1;
+    for (size_t at = 0; at <= count - length;) {
+        size_t i = known > half ? known : half;
+        while (i < length && text[i] == bytes[at + i]) i++;
+        if (i < length) {
+            at += i - half + 1;
+            known = 0;
+            continue;
+        }
+        i = half;
+        while (i > known && text[i - 1] == bytes[at + i - 1]) i--;
+        if (i <= known) return bytes + at;
+        at += period;
+        known = periodic ? length - period : 0;
+    }
+    return NULL;
+}
+
+/* Looks for the first byte, which is fastest if it is rare. A long string that often nearly begins
+ * is left to the algorithm that is never slow. */
 const char *embla_text_find(const char *bytes, size_t count, const char *text, size_t length)
 {
-    enum { SHORT = 16 };
-    if (length > SHORT) return memmem(bytes, count, text, length);
+    enum { SHORT = 16, SPARE = 1024 };
+    const char *start = bytes;
+    size_t compared = 0;
     while (count >= length) {
         const char *hit = memchr(bytes, text[0], count);
         if (!hit) return NULL;
@@ -25,11 +84,16 @@ const char *embla_text_find(const char *bytes, size_t count, const char *text, s
         bytes = hit;
         if (count < length) return NULL;
         if (memcmp(bytes, text, length) == 0) return bytes;
+        compared += length;
+        if (length > SHORT && compared > SPARE + 4 * (size_t)(bytes - start))
+            return find_two_way(bytes, count, text, length);
         bytes++;
         count--;
     }
     return NULL;
 }
+
+/* ---- matches ---- */
 
 static bool find_text(const embla_name *text, const embla_piece *piece, size_t at, size_t *begin)
 {
