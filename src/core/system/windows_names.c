@@ -97,6 +97,8 @@ embla_outcome embla_win_find(embla_folder folder, const char *name, embla_win_pa
     embla_win_path wide, whole;
     if (*name == '\0') return embla_win_outcome(ERROR_PATH_NOT_FOUND);
     if (!embla_win_widen(name, wide.text, EMBLA_WIN_PATH)) return embla_win_failed();
+    if (is_whole(wide.text) && wide.text[1] == L':' && wide.text[2] == L'\0')
+        wcscpy(wide.text + 2, L"\\"); /* the folder of C:\x without its separator */
     if (folder == EMBLA_HERE || is_whole(wide.text)) return make_full(wide.text, out);
     embla_outcome done = embla_win_path_of(embla_win_handle(folder), &whole);
     if (!embla_worked(done)) return done;
@@ -112,6 +114,12 @@ size_t embla_system_path(embla_handle file, char *out, size_t size)
     embla_win_path path;
     if (!embla_worked(embla_win_path_of(embla_win_handle(file), &path))) return 0;
     return embla_win_narrow(path.text, out, size) ? strlen(out) : 0;
+}
+
+const char *embla_system_slash(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *back = strrchr(path, '\\');
+    return !slash || (back && back > slash) ? back : slash;
 }
 
 /* ---- rename and remove ---- */
