@@ -98,8 +98,13 @@ bool cli_terminal_has_colors(void)
            (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0;
 }
 
+/* The variables of other systems are heeded: LC_ALL=C asks for ASCII. */
 bool cli_host_utf8(void)
 {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *named = NULL;
+    for (size_t i = 0; i < 3 && !(named && *named); i++) named = getenv(names[i]);
+    if (named && (strcmp(named, "C") == 0 || strcmp(named, "POSIX") == 0)) return false;
     return code_page == 0 || GetConsoleOutputCP() == CP_UTF8;
 }
 
