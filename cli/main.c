@@ -105,6 +105,9 @@ int main(int argc, char **argv)
     /* A file that is truncated while it is read gives an error message, not a crash. */
     if (embla_guard() != EMBLA_OK) return cli_failed("%s", embla_error());
     int code = cli_run(argc, argv);
-    if (!cli_out_finish()) return cli_failed("cannot write the output: %s", strerror(errno));
+    if (!cli_out_finish()) {
+        if (cli_is_pipe_error(errno)) cli_end_by_pipe(); /* if no signal did that */
+        return cli_failed("cannot write the output: %s", strerror(errno));
+    }
     return code;
 }

@@ -71,6 +71,7 @@ void cli_host_prepare(int *argc, char ***argv)
         *argv = words;
     }
     for (size_t i = 0; i < 3; i++) (void)_setmode(streams[i], _O_BINARY);
+    (void)setvbuf(stderr, NULL, _IONBF, 0); /* a message comes before what is printed later */
     prepare_console();
 }
 
@@ -98,13 +99,14 @@ bool cli_terminal_has_colors(void)
            (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0;
 }
 
-/* The variables of other systems are heeded: LC_ALL=C asks for ASCII. */
+/* The variables of other systems are heeded: C asks for ASCII. */
 bool cli_host_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *named = NULL;
-    for (size_t i = 0; i < 3 && !(named && *named); i++) named = getenv(names[i]);
-    if (named && (strcmp(named, "C") == 0 || strcmp(named, "POSIX") == 0)) return false;
+    for (size_t i = 0; i < 3; i++) {
+        const char *named = getenv(names[i]);
+        if (named && (strcmp(named, "C") == 0 || strcmp(named, "POSIX") == 0)) return false;
+    }
     return code_page == 0 || GetConsoleOutputCP() == CP_UTF8;
 }
 
