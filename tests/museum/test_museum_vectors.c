@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "../one_table.h"
+#include "base/byte_order.h"
 #include "formats/vec.h"
 
 #define NPY    (&embla_format_npy)
@@ -133,6 +134,7 @@ static void word_and_row(size_t length, size_t dim)
     one_shape(&f, 1, dim);
     assert_int_equal(f.directory.labels[0].length, length);
     assert_ok(one_make(&f, 0, 1, row));
+    embla_order_turn(row, sizeof *row, dim);
     assert_true(row[0] == 1.0f && row[dim - 1] == 1.0f);
     one_close(&f);
     used -= 4 * dim + 1;
@@ -141,6 +143,7 @@ static void word_and_row(size_t length, size_t dim)
     one_shape(&f, 1, dim);
     assert_int_equal(f.directory.labels[0].length, length);
     assert_ok(one_make(&f, 0, 1, row));
+    embla_order_turn(row, sizeof *row, dim);
     assert_true(row[0] == 1.0f && row[dim - 1] == 1.0f);
     one_close(&f);
     free(bytes);
