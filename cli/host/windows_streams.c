@@ -71,7 +71,9 @@ void cli_host_prepare(int *argc, char ***argv)
         *argv = words;
     }
     for (size_t i = 0; i < 3; i++) (void)_setmode(streams[i], _O_BINARY);
-    (void)setvbuf(stderr, NULL, _IONBF, 0); /* a message comes before what is printed later */
+    /* as on other systems: messages appear at once, results together */
+    (void)setvbuf(stderr, NULL, _IONBF, 0);
+    if (!is_console(handle_of(CLI_STDOUT))) (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     prepare_console();
 }
 
