@@ -221,14 +221,6 @@ embla_outcome embla_system_make_folder(const char *path, unsigned mode)
     return embla_worked(done) ? embla_win_ended(CreateDirectoryW(full.text, NULL)) : done;
 }
 
-const char *embla_system_slash(const char *path)
-{
-    const char *found = NULL;
-    for (; *path; path++)
-        if (*path == '/' || *path == '\\') found = path;
-    return found;
-}
-
 bool embla_system_readable(embla_folder folder, const char *name)
 {
     embla_handle file;
