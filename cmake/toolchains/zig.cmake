@@ -7,7 +7,8 @@
 #   x86_64-windows-gnu     wasm32-wasi
 #
 # EMBLA_ZIG is the command of zig; by default that of the Python package ziglang. If qemu, wine or
-# wasmtime is installed, it runs the tests. Both names may be CMake or environment variables.
+# node is installed, it runs the tests. Both names may be CMake or environment variables.
+# EMBLA_ZIG_ROOT may be a folder with the headers and libraries of the target that tests need.
 
 foreach(name EMBLA_ZIG_TARGET EMBLA_ZIG)
   if(NOT ${name})
@@ -53,7 +54,7 @@ set(CMAKE_RC_COMPILER ${tools}/rc)
 
 # Headers and libraries of the machine that builds must not be found. xxHash is one header that needs
 # nothing of the system, so a copy of it serves all targets.
-set(CMAKE_FIND_ROOT_PATH ${tools})
+set(CMAKE_FIND_ROOT_PATH ${tools} ${EMBLA_ZIG_ROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
@@ -68,7 +69,7 @@ endforeach()
 # What runs the programs of the target here.
 set(runner "")
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
-  set(runner wasmtime)
+  set(runner node)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Windows")
   set(runner wine)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
@@ -78,5 +79,9 @@ if(runner)
   find_program(EMBLA_RUNNER ${runner})
   if(EMBLA_RUNNER)
     set(CMAKE_CROSSCOMPILING_EMULATOR ${EMBLA_RUNNER})
+    if(runner STREQUAL "node")
+      cmake_path(SET script NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../tests/wasm/run.mjs)
+      list(APPEND CMAKE_CROSSCOMPILING_EMULATOR --no-warnings --no-flush-bytecode ${script})
+    endif()
   endif()
 endif()
