@@ -209,9 +209,11 @@ embla_outcome cli_stream_read(embla_handle file, void *out, size_t bytes, size_t
     *got = 0;
     if (bytes >= 6 && is_console(handle)) return read_console(handle, out, bytes, got);
     if (!ReadFile(handle, out, most, &count, NULL)) {
-        DWORD number = GetLastError(); /* the first means that the writer has gone */
-        return embla_win_outcome(
-            number == ERROR_BROKEN_PIPE || number == ERROR_HANDLE_EOF ? ERROR_SUCCESS : number);
+        DWORD number = GetLastError();
+        if (number == ERROR_BROKEN_PIPE || number == ERROR_HANDLE_EOF) /* the writer has gone */
+            number = ERROR_SUCCESS;
+        if (number == ERROR_INVALID_FUNCTION) number = EMBLA_WIN_IS_FOLDER;
+        return embla_win_outcome(number);
     }
     *got = count;
     return embla_win_outcome(ERROR_SUCCESS);
@@ -222,7 +224,9 @@ bool cli_stream_ready(embla_handle file)
     HANDLE handle = (HANDLE)file;
     DWORD bytes = 0;
     if (GetFileType(handle) == FILE_TYPE_PIPE)
-        return !PeekNamedPipe(handle, NULL, 0, NULL, &bytes, NULL) || bytes > 0;
+        return PeekNamedPipe(handle, NULL, 0, NULL, &bytes, NULL)
+                   ? bytes > 0
+                   : GetLastError() == ERROR_BROKEN_PIPE;
     return !is_console(handle) || WaitForSingleObject(handle, 0) == WAIT_OBJECT_0;
 }
 

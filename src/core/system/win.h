@@ -24,6 +24,9 @@ static inline HANDLE embla_win_handle(embla_handle file)
     return (HANDLE)file;
 }
 
+/* A file was asked for, and there is a folder: ERROR_DIRECTORY_NOT_SUPPORTED of newer headers. */
+enum { EMBLA_WIN_IS_FOLDER = 336 };
+
 /* The outcome of an error number of Windows; 0 means success. */
 embla_outcome embla_win_outcome(DWORD number);
 /* The outcome of a call that has set the last error. */

@@ -19,8 +19,7 @@ typedef struct {
     const char *sentence; /* NULL means that of Windows, which is in the user's language */
 } meaning;
 
-/* of newer headers: ERROR_DISK_QUOTA_EXCEEDED, ERROR_DIRECTORY_NOT_SUPPORTED */
-enum { QUOTA_EXCEEDED = 1295, FOLDER_NOT_SUPPORTED = 336 };
+enum { QUOTA_EXCEEDED = 1295 }; /* ERROR_DISK_QUOTA_EXCEEDED of newer headers */
 
 static const meaning meanings[] = {
     {ERROR_FILE_NOT_FOUND, EMBLA_SYSTEM_NOT_FOUND, "No such file or directory"},
@@ -52,7 +51,7 @@ static const meaning meanings[] = {
     {ERROR_CALL_NOT_IMPLEMENTED, EMBLA_SYSTEM_UNSUPPORTED, "Operation not supported"},
     {ERROR_CANT_RESOLVE_FILENAME, EMBLA_SYSTEM_LINK, "Too many levels of symbolic links"},
     {ERROR_OPERATION_ABORTED, EMBLA_SYSTEM_INTERRUPTED, "Interrupted system call"},
-    {FOLDER_NOT_SUPPORTED, EMBLA_SYSTEM_OTHER, "Is a directory"},
+    {EMBLA_WIN_IS_FOLDER, EMBLA_SYSTEM_OTHER, "Is a directory"},
     {ERROR_IO_DEVICE, EMBLA_SYSTEM_OTHER, "Input/output error"},
 };
 enum { MEANINGS = sizeof meanings / sizeof meanings[0] };
@@ -174,7 +173,7 @@ static embla_outcome check_intents(HANDLE file, unsigned intents)
     if ((intents & EMBLA_OPEN_FOLDER) && !is_folder(file))
         return embla_win_outcome(ERROR_DIRECTORY);
     if ((intents & EMBLA_OPEN_WRITE) && is_folder(file))
-        return embla_win_outcome(FOLDER_NOT_SUPPORTED);
+        return embla_win_outcome(EMBLA_WIN_IS_FOLDER);
     return embla_win_outcome(ERROR_SUCCESS);
 }
 
