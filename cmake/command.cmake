@@ -13,7 +13,7 @@ function(embla_command variable target)
   endif()
   file(RELATIVE_PATH place ${PROJECT_BINARY_DIR} ${folder})
   cmake_path(APPEND PROJECT_BINARY_DIR run ${place} OUTPUT_VARIABLE folder)
-  set(script ${folder}/$<TARGET_FILE_NAME:${target}>)
+  set(script ${folder}/$<TARGET_FILE_BASE_NAME:${target}>)
   list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
   file(GENERATE OUTPUT ${script}
     CONTENT "#!/bin/sh\nexec ${emulator} $<TARGET_FILE:${target}> \"$@\"\n"

@@ -395,23 +395,27 @@ embla_status embla_io_random(const void *memory, size_t bytes, const char *name)
                : refused("advise the system that it is read in random order", name, done);
 }
 
-embla_status embla_io_resident(const void *memory, size_t bytes, const char *name, uint64_t *out)
+embla_status embla_io_resident(const void *memory, size_t bytes, const char *name, int64_t *out)
 {
     unsigned char flags[4096] = {0}; /* one for each page */
     size_t length, page;
     char *start = pages_of(memory, bytes, &length, &page);
     const char *first = memory, *end = first + bytes;
-    uint64_t found = 0;
+    int64_t found = 0;
     for (size_t at = 0; at < length; at += sizeof flags * page) {
         size_t piece = length - at < sizeof flags * page ? length - at : sizeof flags * page;
         embla_outcome done;
         if (!embla_io_must_fail(&done)) done = embla_system_resident(start + at, piece, flags);
+        if (done.error == EMBLA_SYSTEM_UNSUPPORTED) {
+            *out = -1;
+            return EMBLA_OK;
+        }
         if (!embla_worked(done))
             return refused("find out how much of it is in the page cache", name, done);
         for (size_t i = 0; i < piece / page; i++) {
             const char *low = start + at + i * page, *high = low + page;
             if (!(flags[i] & 1)) continue;
-            found += (size_t)((high < end ? high : end) - (low > first ? low : first));
+            found += ((high < end ? high : end) - (low > first ? low : first));
         }
     }
     *out = found;

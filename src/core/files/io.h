@@ -95,9 +95,9 @@ EMBLA_CHECKED embla_status embla_io_map_private(embla_handle file, const char *n
 EMBLA_PRIVATE void embla_io_unmap(void *memory, size_t bytes);
 /* Tells the system that this part of a map is read in random order, so it does not read ahead. */
 EMBLA_CHECKED embla_status embla_io_random(const void *memory, size_t bytes, const char *name);
-/* Counts how many of these bytes of a map are in the page cache. */
+/* Counts how many of these bytes of a map are in the page cache; -1 if the system does not tell. */
 EMBLA_CHECKED embla_status embla_io_resident(const void *memory, size_t bytes, const char *name,
-                                             uint64_t *out);
+                                             int64_t *out);
 
 /* Creates a folder and syncs its name to the disk. An existing folder is not an error. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_io_folder(const char *path);

@@ -169,19 +169,23 @@ static embla_status read_mapped(const void *owner, const embla_read_job *job)
 
 static embla_status describe_mapped(const embla_store *store, embla_store_info *out)
 {
-    uint64_t all = 0;
+    int64_t all = 0;
     for (size_t i = 0; i < store->extent_count; i++)
         for (size_t p = 0; p < store->extents[i].planes; p++) {
             const embla_extent_at *e = &store->extents[i];
             size_t span = (size_t)embla_extent_span(e, p);
-            uint64_t found = span;
+            int64_t found = (int64_t)span;
             if (e->map[p]->file >= 0)
                 EMBLA_TRY(embla_io_resident(e->map[p]->bytes + e->offset[p], span, e->map[p]->name,
                                             &found));
+            if (found < 0) {
+                out->resident = -1;
+                return EMBLA_OK;
+            }
             all += found;
         }
     /* gaps between rows are counted as well */
-    out->resident = all < (uint64_t)store->bytes ? (int64_t)all : store->bytes;
+    out->resident = all < store->bytes ? all : store->bytes;
     return EMBLA_OK;
 }
 

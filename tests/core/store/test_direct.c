@@ -304,7 +304,7 @@ static void the_page_cache_does_not_grow(void **state)
 {
     table t;
     embla_store *store = NULL;
-    uint64_t resident = 1;
+    int64_t resident = 1;
     (void)state;
     make(&t, 1, 30000);
     int fd = open(t.paths[0], O_RDWR);

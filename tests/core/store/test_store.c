@@ -595,6 +595,10 @@ static void a_row_that_is_mapped_brings_its_own_pages_only(void **state)
     assert_ok(embla_store_open_extents(&t.format, t.extents, t.count, &options, &store));
     assert_ok(embla_store_describe(store, &info));
     assert_int_equal(info.resident, 0); /* opening has read nothing */
+    embla_io_fail(1, true, EMBLA_SYSTEM_UNSUPPORTED);
+    assert_ok(embla_store_describe(store, &info));
+    embla_io_fail(0, false, 0);
+    assert_int_equal(info.resident, -1); /* a system that does not tell is no error */
     for (int64_t row = 0; row < 100000; row += 10000) check_rows(&t, &row, 1, 1, store, 0, 0);
     assert_ok(embla_store_describe(store, &info));
     assert_in_range(info.resident, 10 * 160, 20 * 4096);
