@@ -40,12 +40,20 @@ static bool is_beside(const char *folder, int length, const embla_file_facts *th
     return false;
 }
 
+static bool is_separator(char c)
+{
+    const char text[2] = {c, '\0'};
+    return embla_system_slash(text) != NULL;
+}
+
 /* Whether path is inside folder. */
 static bool is_inside(const char *folder, const char *path)
 {
     char *outer = cli_path_real(folder), *inner = cli_path_real(path);
     size_t length = outer ? strlen(outer) : 0;
-    bool inside = outer && inner && strncmp(outer, inner, length) == 0 && inner[length] == '/';
+    if (length > 0 && is_separator(outer[length - 1])) length--; /* "/", or the root of a drive */
+    bool inside =
+        outer && inner && strncmp(outer, inner, length) == 0 && is_separator(inner[length]);
     free(outer);
     free(inner);
     return inside;

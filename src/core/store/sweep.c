@@ -46,20 +46,19 @@ embla_copy_note embla_copy_note_of(const embla_store *store)
  * and nothing is certain. */
 static bool is_outdated(embla_copy_note *note)
 {
-    const embla_file_id was = {note->device, {note->inode, 0}};
     embla_file_facts now = {0};
     note->path[sizeof note->path - 1] = '\0';
-    if (note->path[0] != '/') return false; /* unknown */
+    const char *slash = embla_io_slash(note->path);
+    if (!slash) return false; /* unknown */
     embla_status status = embla_io_facts_at(EMBLA_HERE, note->path, true, &now);
     if (status == EMBLA_ERR_NOT_FOUND) {
-        char *end = strrchr(note->path, '/');
-        end[end == note->path] = '\0'; /* its folder */
+        note->path[slash == note->path ? 1 : slash - note->path] = '\0'; /* its folder */
         return embla_io_facts_at(EMBLA_HERE, note->path, true, &now) == EMBLA_OK &&
                now.id.volume == note->device;
     }
     return status == EMBLA_OK && now.id.volume == note->device &&
-           (!embla_same_file(now.id, was) || now.size != note->size ||
-            now.seconds != note->seconds || now.nanoseconds != note->nanoseconds);
+           (now.id.id[0] != note->inode || now.size != note->size || now.seconds != note->seconds ||
+            now.nanoseconds != note->nanoseconds);
 }
 
 /* ---- one file ---- */
