@@ -64,7 +64,6 @@ public() {
 home_of() {
     case "$1" in
     dnnl.h | oneapi/dnnl/dnnl.h) echo "lab/engine/onednn.c" ;;
-    cblas.h)             echo "lab/engine/cblas.c" ;;
     lapacke.h)           echo "lab/engine/lapacke.c" ;;
     xxhash.h)            echo "core/base/checksum.c" ;;
     cairo*.h | pango/*)  echo "none: cli/draw/paint.c has it" ;;
@@ -139,7 +138,10 @@ for file in cli/*.[ch] cli/*/*.[ch] bench/*.[ch] examples/*.c; do
         [ "$file $header" != "bench/products.c engine/engine.h" ] || continue
         [ "$file $header" != "bench/disk_limits.c files/io_ring.h" ] || continue
         [ "$file $header" != "bench/bench_scatter.c learn/scatter_sum.h" ] || continue
-        case "$file $header" in bench/*" base/parallel.h" | "bench/bench_cluster.c cluster/"*) continue ;; esac
+        case "$file $header" in
+        bench/*" base/parallel.h" | "bench/bench_cluster.c cluster/"*) continue ;;
+        cli/host/*" system/"*) continue ;; # the files of one system share its header
+        esac
         [ -e "src/$header" ] || [ -e "src/core/$header" ] || [ -e "src/text/$header" ] || [ -e "src/lab/$header" ] || continue
         case " $shared " in
         *" $header "*) ;;

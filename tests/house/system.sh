@@ -11,7 +11,7 @@ cd "$1"
 bad=0
 standard="assert complex ctype errno fenv float inttypes limits locale math setjmp stdalign stdarg stdatomic
     stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time uchar wchar wctype
-    strings immintrin emmintrin arm_neon cpuid xxhash dnnl oneapi/dnnl/dnnl cblas lapacke pango/pangocairo Python"
+    strings immintrin emmintrin arm_neon cpuid xxhash dnnl oneapi/dnnl/dnnl lapacke pango/pangocairo Python"
 for file in $(find src cli python/src -name '*.[ch]' ! -path 'src/core/system/*' ! -path 'cli/host/*' ! -path 'src/cluster/comm_mpi.c' | sort); do
     for header in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*<\([^>]*\)\.h>.*/\1/p' "$file"); do
         known=

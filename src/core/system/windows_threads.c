@@ -143,7 +143,9 @@ void *embla_system_load(const char *name, unsigned kind, char *why, size_t size)
         (void)snprintf(why, size, "%s: its name is not valid UTF-8", name);
         return NULL;
     }
-    library = LoadLibraryW(path.text);
+    /* A name alone is not looked for in the folder that one happens to be in. */
+    DWORD where = embla_system_slash(name) ? 0 : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    library = LoadLibraryExW(path.text, NULL, where);
     if (!library) {
         (void)snprintf(why, size, "%s: ", name);
         size_t used = strnlen(why, size);
@@ -151,7 +153,7 @@ void *embla_system_load(const char *name, unsigned kind, char *why, size_t size)
         return NULL;
     }
     if (kind & EMBLA_LOAD_STAYS) /* once more, so that unloading leaves it */
-        (void)LoadLibraryW(path.text);
+        (void)LoadLibraryExW(path.text, NULL, where);
     return (void *)library;
 }
 

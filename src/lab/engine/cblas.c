@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by CBLAS, usually that of OpenBLAS: for builds without oneDNN. */
-#include <cblas.h>
+/* Matrix products by CBLAS, that of OpenBLAS or of macOS's Accelerate: for builds without oneDNN.
+ * No header is needed: the interface is a standard, and the declaration here is its own.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/library.h"
 #include "engine/openblas.h"
+
+enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 }; /* the standard's numbers */
+void cblas_sgemm(int order, int form_a, int form_b, int m, int n, int k, float alpha,
+                 const float *a, int a_stride, const float *b, int b_stride, float beta, float *c,
+                 int c_stride);
 
 typedef struct {
     EMBLA_LIBRARY_POINTER(cblas_sgemm)
@@ -28,7 +34,14 @@ static void print_name(const embla_openblas *blas, char name[EMBLA_LIBRARY_NAME]
 
 static void load(embla_library *out)
 {
-    static const char *const names[] = {"libopenblas.so.0", "libcblas.so.3", "libblas.so.3", NULL};
+    static const char *const names[] = {
+        "libopenblas.so.0",
+        "libopenblas.so.3",
+        "libcblas.so.3",
+        "libblas.so.3",
+        "/System/Library/Frameworks/Accelerate.framework/Accelerate", /* macOS */
+        "libopenblas.dll",                                            /* Windows */
+        NULL};
     functions *table = &cblas;
     const char *missing = NULL;
     void *library = embla_library_load(names, "OpenBLAS (Debian: libopenblas0)", out->error);
@@ -60,9 +73,9 @@ static embla_status multiply(const embla_product *p)
                           "a matrix product has a side of %zu; CBLAS supports at most %d", side,
                           INT_MAX);
     embla_openblas_one_thread_begin(&cblas.blas);
-    cblas.cblas_sgemm(CblasRowMajor, p->form == EMBLA_PRODUCT_AT_B ? CblasTrans : CblasNoTrans,
-                      p->form == EMBLA_PRODUCT_A_BT ? CblasTrans : CblasNoTrans, (int)p->m,
-                      (int)p->n, (int)p->k, 1.0f, p->a, (int)p->a_stride, p->b, (int)p->b_stride,
+    cblas.cblas_sgemm(ROW_MAJOR, p->form == EMBLA_PRODUCT_AT_B ? TRANSPOSED : AS_IT_IS,
+                      p->form == EMBLA_PRODUCT_A_BT ? TRANSPOSED : AS_IT_IS, (int)p->m, (int)p->n,
+                      (int)p->k, 1.0f, p->a, (int)p->a_stride, p->b, (int)p->b_stride,
                       p->add ? 1.0f : 0.0f, p->out, (int)p->out_stride);
     embla_openblas_one_thread_end(&cblas.blas);
     return EMBLA_OK;

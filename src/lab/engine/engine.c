@@ -49,8 +49,7 @@ static void load_products(void)
         products->load(&products_state);
     else
         (void)snprintf(products_state.error, sizeof products_state.error,
-                       "this build has no engine for matrix products; install oneDNN (Debian: "
-                       "libdnnl-dev) or OpenBLAS (libopenblas-dev), then build again");
+                       "this build has no engine for matrix products (EMBLA_ENGINE=none)");
 }
 
 static void load_lapack(void)

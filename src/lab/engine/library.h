@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine's outside libraries have in common: how they are loaded, and the functions
- * that engine.c calls. onednn.c, cblas.c and lapacke.c are compiled only if their header was
- * found at build time.
+ * that engine.c calls. onednn.c and lapacke.c are compiled only if their header was found at
+ * build time.
  */
 #ifndef EMBLA_ENGINE_LIBRARY_H
 #define EMBLA_ENGINE_LIBRARY_H
