@@ -35,6 +35,7 @@ if [ "$refresh" = yes ]; then
     exit 0
 fi
 awk '
+{ sub(/\r$/, "") } # Windows ends lines so
 NR == FNR { wanted[$1] = $2; next }
 { found[$1] = 1; total++ }
 !($1 in wanted) { print $1 ": is not in the list"; bad++; next }
