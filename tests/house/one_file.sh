@@ -22,7 +22,7 @@ sed -n 's|^/\* ==== \(.*\) ==== \*/$|\1|p' "$work/embla_rows.c" | LC_ALL=C sort 
 LC_ALL=C sort -o "$work/there" "$work/there"
 diff "$work/there" "$work/taken" || fail "embla_rows.c does not have the files of src/core (> has)"
 size=$(wc -c <"$work/embla_rows.c")
-[ "$size" -lt 1600000 ] || fail "embla_rows.c has $size bytes; the limit is 1600000"
+[ "$size" -lt 1700000 ] || fail "embla_rows.c has $size bytes; the limit is 1700000"
 "$cc" -std=c11 -O2 -Wall -Wextra -Werror -c "$work/embla_rows.c" -o "$work/rows.o" 2>"$work/log" ||
     fail "$(head -40 "$work/log")"
 
