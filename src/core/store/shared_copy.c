@@ -118,7 +118,7 @@ static embla_status set_names(const embla_store_options *options, embla_copy *c)
                           "(shared_folder)");
     if (!given)
         (void)snprintf(c->name, sizeof c->name, "embla-%016" PRIx64, c->wanted.identity[1]);
-    else if (*given == '\0' || *given == '.' || strchr(given, '/') || strlen(given) > NAME_MOST)
+    else if (*given == '\0' || *given == '.' || embla_io_slash(given) || strlen(given) > NAME_MOST)
         return embla_fail(EMBLA_ERR_ARGUMENT,
                           "'%.220s' is not a valid name for a copy; use 1 to %d bytes without '/' "
                           "that do not begin with '.'",

@@ -107,7 +107,8 @@ static bool find_all(library *lib)
 
 static embla_status load(library *lib, const char *name)
 {
-    static const char *const names[] = {"libonig.so.5", "libonig.so", NULL};
+    static const char *const names[] = {"libonig.so.5", "libonig.so", "libonig.5.dylib", /* macOS */
+                                        "libonig-5.dll", /* Windows */ NULL};
     char why[256];
     for (size_t i = 0; names[i] && !lib->library; i++)
         lib->library = embla_load(names[i], EMBLA_LOAD_STAYS, why, sizeof why);
