@@ -220,7 +220,7 @@ typedef struct {
 
 typedef struct {
     embla_placement placement; /* any but view; mapped calls embla_guard */
-    const char *shared_folder; /* shared: the folder of copies; NULL means /dev/shm */
+    const char *shared_folder; /* shared: the folder of copies; NULL means /dev/shm, on Linux */
     const char *shared_name;   /* shared: the copy's name; NULL means one made from the file */
     void *buffer;              /* ram: the caller's memory for the rows, aligned to 64 bytes */
     size_t buffer_bytes;       /* EMBLA_ERR_SHAPE if this is less than rows x row bytes */
@@ -292,8 +292,8 @@ typedef struct {
 /* Removes dead shared copies of this user. A copy is dead if no process has it open, and the file
  * of its first row has been changed, replaced or removed. If that is uncertain, because the path
  * now leads to another disk, the copy is kept. `unused` removes every copy that no process has
- * open. folder NULL means /dev/shm; `out` may be NULL. Building a copy also removes dead copies,
- * except those with a shared_name. */
+ * open. folder NULL means /dev/shm, on Linux; `out` may be NULL. Building a copy also removes dead
+ * copies, except those with a shared_name. */
 EMBLA_API EMBLA_CHECKED embla_status embla_store_sweep(const char *folder, bool unused,
                                                        embla_sweep_report *out);
 

@@ -4,6 +4,7 @@
  */
 #include "core/stored.h"
 #include "host/paths.h"
+#include "system/system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,15 @@ static embla_status open_table(const cli_args *args, int32_t layer,
     return status;
 }
 
+int cli_stored_folder(const cli_args *args, const char **out)
+{
+    const char *named = cli_args_text(args, "folder");
+    *out = named ? named : embla_system_memory_folder();
+    return *out
+               ? CLI_DONE
+               : cli_usage("this system has no folder for files in memory; name one with --folder");
+}
+
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out)
 {
     embla_open_options open = {.lenient = cli_args_flag(args, "lenient")};
@@ -56,7 +66,10 @@ int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stor
         embla_dtype_find(cli_args_text(args, "as"), &open.as) != EMBLA_OK)
         return cli_usage("%s", embla_error());
     options->shared_name = cli_args_text(args, "name");
-    options->shared_folder = cli_args_text(args, "folder");
+    if (options->placement == EMBLA_PLACEMENT_SHARED) {
+        int code = cli_stored_folder(args, &options->shared_folder);
+        if (code != CLI_DONE) return code;
+    }
     options->shared_wait = (double)cli_args_count(args, "wait");
     options->threads = (int)cli_args_count(args, "threads");
     options->progress = cli_progress_call;

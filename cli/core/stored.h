@@ -22,8 +22,7 @@
          .help = "name of the shared copy (default: derived from the files)"},                     \
         {.name = "folder",                                                                         \
          .value = "DIR",                                                                           \
-         .standard = "/dev/shm",                                                                   \
-         .help = "folder of shared copies"},                                                       \
+         .help = "folder of shared copies (default: /dev/shm, on Linux)"},                         \
         {.name = "wait",                                                                           \
          .value = "SECONDS",                                                                       \
          .standard = "600",                                                                        \
@@ -43,6 +42,9 @@ typedef struct {
  * Returns CLI_DONE, or another code after a message. Call cli_stored_free in any case. */
 int cli_stored_open(const cli_args *args, embla_store_options *options, cli_stored *out);
 void cli_stored_free(cli_stored *s);
+
+/* The folder of shared copies: --folder, or that of the system. Returns like cli_stored_open. */
+int cli_stored_folder(const cli_args *args, const char **out);
 
 /* "table  FILE: 2,304 rows of 160 f8_e4m3 (160 bytes), 4 parts, 368.64 kB" */
 void cli_stored_facts(const cli_stored *s);

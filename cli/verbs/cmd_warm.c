@@ -164,7 +164,7 @@ static int remove_copy(const cli_args *args, job *j)
 static int sweep_copies(const cli_args *args, const job *j)
 {
     static const char *const others[] = {"shared", "remove", "name", "layer", "wait"};
-    const char *folder = cli_args_text(args, "folder");
+    const char *folder = NULL;
     embla_sweep_report report;
     char copies[CLI_CELL], size[CLI_CELL], left[CLI_CELL], kept[CLI_CELL];
     if (args->operand_count > 0)
@@ -172,6 +172,8 @@ static int sweep_copies(const cli_args *args, const job *j)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (cli_args_given(args, others[i]))
             return cli_usage("--sweep and --%s cannot be used together", others[i]);
+    int code = cli_stored_folder(args, &folder);
+    if (code != CLI_DONE) return code;
     if (embla_store_sweep(folder, cli_args_flag(args, "unused"), &report) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     if (j->json) {
