@@ -140,9 +140,6 @@ static void normal_numbers_stay_within_six_spreads(void **state)
 static void an_element_does_not_depend_on_the_shape(void **state)
 {
     (void)state;
-    enum { NUMBERS = 1000 * 96 };
-    uint32_t *bits = malloc(NUMBERS * sizeof *bits);
-    assert_non_null(bits);
     for (int kind = EMBLA_INIT_NORMAL; kind <= EMBLA_INIT_XAVIER; kind++) {
         embla_init_options options = {.seed = 9, .spread = 1.0f, .kind = (embla_init_kind)kind};
         embla_table *small = random_table(7, 3, &options), *large = random_table(20, 777, &options);
@@ -157,9 +154,6 @@ static void an_element_does_not_depend_on_the_shape(void **state)
 static void an_element_does_not_depend_on_the_threads(void **state)
 {
     (void)state;
-    enum { NUMBERS = 1000 * 96 };
-    uint32_t *bits = malloc(NUMBERS * sizeof *bits);
-    assert_non_null(bits);
     for (int kind = EMBLA_INIT_NORMAL; kind <= EMBLA_INIT_XAVIER; kind++) {
         embla_init_options options = {.seed = 9, .threads = 1, .kind = (embla_init_kind)kind};
         embla_table *one = random_table(1100, 300, &options);
