@@ -25,7 +25,8 @@ static inline const char *comma_locale_make(scratch *s)
  * C locale stays, and the test checks less. */
 static inline void comma_locale_begin(void)
 {
-    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE"};
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE",
+                                        "German"};
     const char *found = NULL;
     for (size_t i = 0; i < COUNT_OF(names) && !found; i++) found = setlocale(LC_ALL, names[i]);
     if (!found) {

@@ -127,6 +127,13 @@ int unsetenv(const char *name)
     return _putenv_s(name, "");
 }
 
+/* Instead of the C library's, which would give the command to cmd.exe. */
+int __wrap_system(const char *command)
+{
+    (void)command;
+    return windows_lacks("Windows has no shell of Unix");
+}
+
 static struct timeval time_of(FILETIME t)
 {
     uint64_t units = (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime;
@@ -248,6 +255,18 @@ int windows_stat(const char *path, struct windows_stat *out)
 int windows_fstat(int file, struct windows_stat *out)
 {
     return facts((HANDLE)_get_osfhandle(file), out);
+}
+
+/* Instead of the C library's: it says why a file is not cut. */
+int __wrap_truncate(const char *path, off32_t size)
+{
+    HANDLE file = opened(path, GENERIC_WRITE);
+    LARGE_INTEGER end = {.QuadPart = size};
+    bool done = SetFilePointerEx(file, end, NULL, FILE_BEGIN) && SetEndOfFile(file);
+    bool mapped = !done && GetLastError() == ERROR_USER_MAPPED_FILE;
+    (void)CloseHandle(file);
+    if (mapped) return windows_lacks("Windows does not cut a file that is mapped");
+    return done ? 0 : -1;
 }
 
 static int set_times(HANDLE file, const struct timespec *times)
