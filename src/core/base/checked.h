@@ -32,6 +32,12 @@ static inline bool embla_size_ok(uint64_t bytes, size_t *out)
     return true;
 }
 
+/* As a size; the largest one for what is larger. */
+static inline size_t embla_size_most(uint64_t n)
+{
+    return n > (uint64_t)PTRDIFF_MAX ? (size_t)PTRDIFF_MAX : (size_t)n;
+}
+
 /* Bytes from the start of the first of count objects to the end of the last, if each has size bytes
  * and begins stride bytes after the previous one. */
 static inline bool embla_span_ok(uint64_t count, uint64_t stride, uint64_t size, size_t *out)

@@ -5,10 +5,12 @@
  * written: a table of 8 GB of which three rows are used takes three pages. */
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/injected.h"
 #include "system/system_memory.h"
 
@@ -63,6 +65,16 @@ embla_status embla_mem_new(size_t bytes, const char *what, void **out)
     atomic_fetch_add(&live, 1);
     *out = memory;
     return EMBLA_OK;
+}
+
+embla_status embla_mem_many(uint64_t count, size_t item_bytes, const char *what, void **out)
+{
+    uint64_t all;
+    size_t bytes;
+    if (!embla_mul_ok(count, item_bytes, &all) || !embla_size_ok(all, &bytes))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " times %zu bytes (%s)", count,
+                          item_bytes, what);
+    return embla_mem_new(bytes, what, out);
 }
 
 void embla_mem_free(void *memory, size_t bytes)

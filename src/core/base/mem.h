@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -13,6 +14,9 @@
  * take memory only when they are accessed. The message of EMBLA_ERR_MEMORY has the number of bytes
  * and `what`. */
 EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_mem_new(size_t bytes, const char *what, void **out);
+/* The same for count items of item_bytes each, whose product may be too large for a size. */
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_mem_many(uint64_t count, size_t item_bytes,
+                                                        const char *what, void **out);
 /* Frees memory of embla_mem_new; bytes must be the same number. NULL is allowed. */
 EMBLA_PRIVATE void embla_mem_free(void *memory, size_t bytes);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -159,8 +160,9 @@ static size_t choose(const counter *c, size_t n, frequent_gram *out)
 static embla_status new_result(size_t count, size_t rows_per_ngram, embla_frequent **out)
 {
     void *memory = NULL;
-    size_t bytes = 64 + count * rows_per_ngram * sizeof(int64_t);
-    EMBLA_TRY(embla_mem_new(bytes, "frequent n-grams", &memory));
+    uint64_t all = 64 + (uint64_t)count * rows_per_ngram * sizeof(int64_t); /* no overflow */
+    size_t bytes = embla_size_most(all);
+    EMBLA_TRY(embla_mem_many(all, 1, "frequent n-grams", &memory));
     embla_frequent *f = memory;
     *f = (embla_frequent){.bytes = bytes,
                           .count = count,

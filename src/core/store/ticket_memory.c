@@ -9,7 +9,7 @@
 
 /* ---- memory ---- */
 
-static size_t whole_lines(size_t bytes)
+static uint64_t whole_lines(uint64_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
@@ -17,10 +17,10 @@ static size_t whole_lines(size_t bytes)
 /* Bytes for a ticket of `rows` rows, which is at most tickets->most. */
 static size_t bytes_of(const embla_tickets *t, size_t rows)
 {
-    size_t planes = t->store->row.scale_bytes > 0 ? EMBLA_PLANES : 1;
-    return whole_lines(rows * sizeof(int64_t)) +
-           whole_lines(rows * planes * sizeof(embla_row_piece)) +
-           whole_lines(rows * t->store->row.bytes);
+    uint64_t n = rows, planes = t->store->row.scale_bytes > 0 ? EMBLA_PLANES : 1;
+    return embla_size_most(whole_lines(n * sizeof(int64_t)) +
+                           whole_lines(n * planes * sizeof(embla_row_piece)) +
+                           whole_lines(n * t->store->row.bytes));
 }
 
 /* Finds a gap of this many bytes: after *after, or at the beginning if that is NULL. */

@@ -15,7 +15,7 @@
 embla_status embla_table_add_mapping(embla_table *table, int64_t count, int64_t **rows)
 {
     void *list = NULL;
-    EMBLA_TRY(embla_mem_new((size_t)count * sizeof(int64_t), "the rows of tokens", &list));
+    EMBLA_TRY(embla_mem_many((uint64_t)count, sizeof(int64_t), "the rows of tokens", &list));
     table->token_rows = *rows = list;
     table->token_count = count;
     return EMBLA_OK;

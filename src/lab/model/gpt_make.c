@@ -310,6 +310,10 @@ static embla_status new_handle(const embla_gpt_shape *shape, embla_gpt **out)
     void *memory;
     size_t slots = embla_gpt_ngram_slot(shape, EMBLA_GPT_NGRAM_SLOTS);
     list(&l);
+    uint64_t sines = (uint64_t)shape->positions * shape->dim * sizeof(float); /* no overflow */
+    size_t unused;
+    if (!embla_size_ok(l.end, &unused) || !embla_size_ok(sines, &unused))
+        return embla_fail(EMBLA_ERR_MEMORY, "no memory for %" PRIu64 " parameters", l.parameters);
     (void)embla_layout_add(&layout, 1, sizeof **out);
     size_t parts = embla_layout_add(&layout, l.count, sizeof(embla_gpt_part));
     size_t part_of = embla_layout_add(&layout, slots, sizeof(int32_t));
@@ -354,7 +358,7 @@ static embla_status new_memory(embla_gpt *gpt)
 {
     void *memory;
     size_t sines = sines_bytes(&gpt->shape);
-    EMBLA_TRY(embla_mem_new(gpt->numbers * sizeof(float), "the weights of a model", &memory));
+    EMBLA_TRY(embla_mem_many(gpt->numbers, sizeof(float), "the weights of a model", &memory));
     gpt->weights = memory;
     if (sines > 0) {
         EMBLA_TRY(embla_mem_new(sines, "the positions of a model", &memory));

@@ -135,7 +135,7 @@ static embla_status score(job *j, embla_eval_part *out)
     const size_t most = (size_t)embla_lines_count(&j->lines);
     const size_t each = 4 * sizeof(double) + sizeof(embla_scored);
     void *memory = NULL;
-    EMBLA_TRY(embla_mem_new(most * each, "pairs", &memory)); /* no overflow: a line has a byte */
+    EMBLA_TRY(embla_mem_many(most, each, "pairs", &memory));
     j->cosines = memory;
     j->scores = j->cosines + most;
     double *ranks = j->scores + most, *other_ranks = ranks + most;

@@ -54,7 +54,8 @@ embla_status embla_grams_make(const embla_gram_rule *rule, const embla_name *wor
     void *rows = NULL;
     size_t bytes = (size_t)rule->buckets * sizeof(int32_t);
     *out = (embla_grams){.rule = *rule};
-    EMBLA_TRY(embla_mem_new(bytes, "the buckets of n-grams", &rows));
+    EMBLA_TRY(
+        embla_mem_many((uint64_t)rule->buckets, sizeof(int32_t), "the buckets of n-grams", &rows));
     embla_status status = make_lists(words, count, rows, arena, out);
     embla_mem_free(rows, bytes);
     return status;

@@ -52,11 +52,10 @@ static embla_status make_copies(const embla_step_context *context, size_t more, 
 {
     void *rows = NULL, *first = NULL;
     c->room = rows_most(context, more);
-    EMBLA_TRY(embla_mem_new(c->room * context->stride * sizeof(float), "copies of rows", &rows));
+    const size_t row = context->stride * sizeof(float);
+    EMBLA_TRY(embla_mem_many(c->room, row, "copies of rows", &rows));
     c->rows = rows;
-    if (starts)
-        EMBLA_TRY(
-            embla_mem_new(c->room * context->stride * sizeof(float), "copies of rows", &first));
+    if (starts) EMBLA_TRY(embla_mem_many(c->room, row, "copies of rows", &first));
     c->starts = first;
     EMBLA_TRY(embla_arena_many(arena, c->room, sizeof *c->tokens, "copies of rows", &c->tokens));
     return embla_arena_many(arena, (uint64_t)context->lexicon->count, sizeof *c->copy_of,

@@ -205,7 +205,7 @@ static embla_status make_merge(embla_wordvec *w)
     EMBLA_TRY(embla_arena_many(&w->arena, (uint64_t)w->grams.count, sizeof *m->changed,
                                "changed n-grams", &m->changed));
     EMBLA_TRY(
-        embla_mem_new(m->room * w->context.stride * sizeof(float), "changes of words", &changes));
+        embla_mem_many(m->room, w->context.stride * sizeof(float), "changes of words", &changes));
     m->changes = changes;
     return EMBLA_OK;
 }

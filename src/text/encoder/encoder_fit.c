@@ -136,7 +136,7 @@ static embla_status read_weights(const embla_checkpoint *cp, embla_encoder *enco
     void *memory = NULL;
     EMBLA_TRY(find_floats(cp, "weights", count, 1, &e));
     if (!e) return EMBLA_OK;
-    EMBLA_TRY(embla_mem_new(count * sizeof(double), "the weights of tokens", &memory));
+    EMBLA_TRY(embla_mem_many(count, sizeof(double), "the weights of tokens", &memory));
     double *weights = memory;
     float *halves = (float *)memory + count; /* the floats are read into the upper half */
     embla_status status = embla_entry_numbers(cp, e, sizeof(float), count, halves);

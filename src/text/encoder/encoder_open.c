@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/byte_order.h"
+#include "base/checked.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "checkpoint/checkpoint.h"
@@ -166,7 +167,7 @@ static void find_most(const embla_checkpoint *cp, embla_encoder *encoder)
     if (said == EMBLA_JSON_NULL) encoder->rules.most = 0;
     if (said == EMBLA_JSON_INTEGER &&
         embla_checkpoint_integer(cp, "max_length", &most) == EMBLA_OK && most > 0)
-        encoder->rules.most = (size_t)most;
+        encoder->rules.most = embla_size_most((uint64_t)most);
 }
 
 static embla_status choose_rules(const embla_checkpoint *cp, const char *table, embla_compat asked,
@@ -225,7 +226,7 @@ static embla_status read_weights(const embla_checkpoint *cp, const char *name,
                           "tokens are a list of F64, F32, F16 or BF16 (M3)",
                           cp->shown, name, tensor.type, tensor.rank);
     size_t count = (size_t)tensor.shape[0];
-    EMBLA_TRY(embla_mem_new(count * sizeof(double), "the weights of tokens", &memory));
+    EMBLA_TRY(embla_mem_many(count, sizeof(double), "the weights of tokens", &memory));
     encoder->weights = memory;
     encoder->weight_count = count;
     for (size_t at = 0; at < count; at += WEIGHTS)

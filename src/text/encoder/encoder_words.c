@@ -47,7 +47,7 @@ static embla_status read_counts(const embla_checkpoint *cp, size_t words, embla_
     bool stored = embla_checkpoint_named(cp, "counts", &entry) == EMBLA_OK && entry->rank == 1 &&
                   strcmp(entry->element->name, "I64") == 0 && entry->shape[0] >= words;
     if (words == 0 || (!stored && !(d->label_counts && d->label_count >= words))) return EMBLA_OK;
-    EMBLA_TRY(embla_mem_new(words * sizeof(int64_t), "the counts of words", &memory));
+    EMBLA_TRY(embla_mem_many(words, sizeof(int64_t), "the counts of words", &memory));
     encoder->counts = memory;
     encoder->count_count = words;
     if (stored) return embla_entry_numbers(cp, entry, sizeof(int64_t), words, memory);

@@ -339,7 +339,7 @@ static void fill_model(const reading *r)
     t->unknown = f->unknown;
     t->wordpiece.inner = f->inner;
     t->wordpiece.has_inner = (f->flags & EMBLA_COMPILED_HAS_INNER) != 0;
-    t->wordpiece.most_chars = (size_t)f->most_chars;
+    t->wordpiece.most_chars = embla_size_most(f->most_chars);
     t->bpe.has_unknown = (f->flags & EMBLA_COMPILED_HAS_UNKNOWN) != 0;
     t->bpe.fuse = (f->flags & EMBLA_COMPILED_FUSE) != 0;
     t->bpe.byte_fallback = t->unigram.byte_fallback =

@@ -3,6 +3,7 @@
  * tokens, padding. */
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/utf8.h"
 #include "tokenizer/tokenize.h"
 
@@ -205,12 +206,15 @@ embla_status embla_post_pad(embla_tokenized *e, size_t first)
 embla_status embla_post_pad_batch(embla_tokenized *e)
 {
     const embla_limit *pad = &e->tokenizer->padding;
+    uint64_t all = 0;
     size_t longest = 0, total = 0;
     if (!e->options.pad || !pad->on || !pad->longest) return EMBLA_OK;
     for (size_t i = 0; i < e->texts; i++)
         if (e->starts[i + 1] - e->starts[i] > longest) longest = e->starts[i + 1] - e->starts[i];
     longest = padded_length(pad, longest);
-    total = longest * e->texts;
+    if (!embla_mul_ok(longest, e->texts, &all) || !embla_size_ok(all, &total))
+        return embla_fail(EMBLA_ERR_MEMORY, "%zu texts of %zu tokens do not fit in memory",
+                          e->texts, longest);
     EMBLA_TRY(embla_tokenized_room(e, total - e->count));
     for (size_t i = e->texts; i-- > 0;) { /* from the last, so that nothing is overwritten */
         size_t count = e->starts[i + 1] - e->starts[i], more = longest - count;

@@ -309,7 +309,7 @@ static embla_status read_fixed(embla_tokenizer *t, const embla_json_value *value
     (void)embla_json_integer(embla_json_get(value, "length"), &length);
     if (length < 1) return embla_stage_wrong(t, "FixedLength", "its length is below 1");
     EMBLA_TRY(new_pre(t, EMBLA_PRE_FIXED, &stage));
-    stage->length = (size_t)length;
+    stage->length = embla_size_most((uint64_t)length);
     return EMBLA_OK;
 }
 

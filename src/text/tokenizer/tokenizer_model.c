@@ -315,7 +315,7 @@ static embla_status keep_fields(reading *r)
     embla_tokenizer *t = r->t;
     static const embla_name hashes = {"##", 2, 0}, unknown = {"[UNK]", 5, 0};
     bool piece = t->kind == EMBLA_TOKENIZER_WORDPIECE;
-    t->wordpiece.most_chars = r->has_limit ? (size_t)r->limit : CHARACTERS;
+    t->wordpiece.most_chars = r->has_limit ? embla_size_most(r->limit) : CHARACTERS;
     EMBLA_TRY(keep(t, r->has_prefix || !piece ? &r->prefix : &hashes, &t->wordpiece.prefix));
     t->bpe.prefix = t->wordpiece.prefix;
     EMBLA_TRY(keep(t, &r->suffix, &t->bpe.suffix));

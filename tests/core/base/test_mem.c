@@ -35,6 +35,19 @@ static void memory_is_zeroed_and_on_a_line(void **state)
     }
 }
 
+static void items_that_do_not_fit_are_refused(void **state)
+{
+    void *memory = NULL;
+    size_t live = embla_mem_live();
+    (void)state;
+    assert_status(embla_mem_many(SIZE_MAX / 8 + 2, 8, "a test", &memory), EMBLA_ERR_MEMORY);
+    assert_status(embla_mem_many(UINT64_MAX, SIZE_MAX, "a test", &memory), EMBLA_ERR_MEMORY);
+    assert_null(memory);
+    assert_ok(embla_mem_many(3, 8, "a test", &memory));
+    assert_int_equal(embla_mem_live(), live + 1);
+    embla_mem_free(memory, 24);
+}
+
 static void memory_given_back_comes_zeroed_again(void **state)
 {
     (void)state;
@@ -277,6 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_on_a_line),
+        cmocka_unit_test(items_that_do_not_fit_are_refused),
         cmocka_unit_test(memory_given_back_comes_zeroed_again),
         cmocka_unit_test(more_than_there_can_be_is_refused_with_its_size),
         cmocka_unit_test(nothing_may_be_given_back),
