@@ -15,6 +15,8 @@ static const struct {
     /* test_elementary */
     {"sines_are_near_those_of_the_c_library", X87},
     {"angles_of_any_size_have_a_sine", X87},
+    /* test_parallel */
+    {"quotas_of_control_groups_are_rounded_up", "Windows has no control groups"},
     /* test_io */
     {"rule_c11_a_file_cut_short_is_noticed_one_grown_is_not", MAPPED},
     {"rule_c5_no_piece_takes_more_memory_than_the_file_has_bytes", MAPPED},

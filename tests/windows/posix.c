@@ -134,6 +134,19 @@ int __wrap_system(const char *command)
     return windows_lacks("Windows has no shell of Unix");
 }
 
+int chroot(const char *path)
+{
+    (void)path;
+    return LACKS_FORK;
+}
+
+/* A part of the library for Linux; its case is left out. */
+int embla_linux_quota(const char *proc, const char *groups)
+{
+    (void)proc, (void)groups;
+    return 0;
+}
+
 static struct timeval time_of(FILETIME t)
 {
     uint64_t units = (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime;
@@ -288,25 +301,4 @@ int windows_set_times(const char *path, const struct timespec *times)
     int done = set_times(file, times);
     (void)CloseHandle(file);
     return done;
-}
-
-static OVERLAPPED place(off_t offset)
-{
-    return (OVERLAPPED){.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};
-}
-
-/* A test may have its own. */
-__attribute__((weak)) ssize_t pread(int file, void *out, size_t bytes, off_t offset)
-{
-    DWORD moved = 0;
-    OVERLAPPED at = place(offset);
-    if (ReadFile((HANDLE)_get_osfhandle(file), out, (DWORD)bytes, &moved, &at)) return moved;
-    return GetLastError() == ERROR_HANDLE_EOF ? 0 : -1;
-}
-
-ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset)
-{
-    DWORD moved = 0;
-    OVERLAPPED at = place(offset);
-    return WriteFile((HANDLE)_get_osfhandle(file), bytes, (DWORD)count, &moved, &at) ? moved : -1;
 }
