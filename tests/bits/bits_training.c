@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bits.h"
 #include "embla_train.h"
@@ -48,7 +49,7 @@ static void note_model_files(const embla_train *train)
     bits_note_file("microgpt/config.json", "train.microgpt.config");
     remove(bits_path("microgpt/model.safetensors"));
     remove(bits_path("microgpt/config.json"));
-    remove(bits_path("microgpt"));
+    rmdir(bits_path("microgpt"));
 }
 
 static void note_training(const embla_gpt_shape *shape, int64_t positions, double dropout,
