@@ -206,7 +206,7 @@ static void grow(int helpers)
     if (!embla_lock_try(&growing)) return; /* another caller does it */
     if (helpers > atomic_load_explicit(&wanted, memory_order_relaxed)) {
         int count = atomic_load_explicit(&started, memory_order_relaxed);
-        while (count < helpers && embla_thread_start(run_thread, NULL, NULL)) count++;
+        while (count < helpers && embla_worked(embla_thread_start(run_thread, NULL, NULL))) count++;
         atomic_store_explicit(&started, count, memory_order_relaxed);
         atomic_store_explicit(&wanted, helpers, memory_order_relaxed);
     }

@@ -3,11 +3,11 @@
 
 #include "base/injected.h"
 
-bool embla_thread_start(void *(*run)(void *argument), void *argument, embla_thread *out)
+embla_outcome embla_thread_start(void *(*run)(void *argument), void *argument, embla_thread *out)
 {
     embla_outcome done;
     if (!embla_injected(EMBLA_INJECT_THREAD, &done)) done = embla_system_start(run, argument, out);
-    return embla_worked(done);
+    return done;
 }
 
 bool embla_thread_key_new(void (*at_end)(void *value), embla_thread_key *out)

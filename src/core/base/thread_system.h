@@ -7,8 +7,9 @@
 #include "base/status.h"
 #include "system/system_threads.h"
 
-/* Starts a thread that runs `run` once, see embla_system_start. False if the system refuses. */
-bool embla_thread_start(void *(*run)(void *argument), void *argument, embla_thread *out);
+/* Starts a thread that runs `run` once, see embla_system_start. EMBLA_SYSTEM_UNSUPPORTED: the
+ * system has no threads. */
+embla_outcome embla_thread_start(void *(*run)(void *argument), void *argument, embla_thread *out);
 
 /* embla_system_key, _value, _block_signals and their opposites, for the libraries above. */
 EMBLA_PRIVATE bool embla_thread_key_new(void (*at_end)(void *value), embla_thread_key *out);

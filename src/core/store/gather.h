@@ -63,6 +63,7 @@ struct embla_reader {
     size_t running; /* threads of the caller that have not returned */
     bool reaping;   /* a thread takes results from the ring; no other may */
     bool stopping;
+    bool alone; /* the system has no threads: whoever starts a gather reads */
 };
 
 /* The threads of a reader: one that takes results from the ring, or many that read. */

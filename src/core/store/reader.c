@@ -185,9 +185,12 @@ static void borrow_threads(embla_reader *r, size_t wanted)
 
 static void make_threads(embla_reader *r, size_t wanted)
 {
-    while (r->thread_count < wanted &&
-           embla_thread_start(read_until_closed, r, &r->threads[r->thread_count]))
+    while (r->thread_count < wanted) {
+        embla_outcome made = embla_thread_start(read_until_closed, r, &r->threads[r->thread_count]);
+        if (made.error == EMBLA_SYSTEM_UNSUPPORTED) r->alone = true;
+        if (!embla_worked(made)) return;
         r->thread_count++;
+    }
 }
 
 static embla_status start_threads(embla_reader *r)
@@ -198,7 +201,7 @@ static embla_status start_threads(embla_reader *r)
         borrow_threads(r, wanted);
     else
         make_threads(r, wanted);
-    if (r->thread_count > 0) return EMBLA_OK;
+    if (r->thread_count > 0 || r->alone) return EMBLA_OK;
     return embla_fail(EMBLA_ERR_MEMORY, "a reader needs at least 1 of %zu threads, and %s grants 0",
                       wanted, theirs ? "the caller's `execute`" : "the system");
 }

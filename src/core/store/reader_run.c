@@ -9,7 +9,8 @@
  * Only one thread reaps at a time. It may sleep in the kernel until there are `count` results,
  * and nobody else may take one away meanwhile. Other threads wait for it.
  *
- * Without a ring, each thread of the reader has one slot: it takes a read, reads, and copies.
+ * Without a ring, each thread of the reader has one slot: it takes a read, reads, and copies. Where
+ * the system has no threads, the thread that starts a gather does that, until nothing is left.
  */
 
 #include "store/gather.h"
@@ -248,24 +249,31 @@ static int64_t read_pages(embla_reader *r, size_t i)
     return status == EMBLA_OK ? (int64_t)got : -1;
 }
 
+/* One read, in a slot of this thread: there are as many as threads. Under the lock, which is
+ * released meanwhile. */
+static void read_next(embla_reader *r)
+{
+    embla_gather *list = NULL;
+    size_t i = begin_read(r);
+    embla_lock_give(&r->lock);
+    copy_slot(r, i, read_pages(r, i));
+    embla_lock_take(&r->lock);
+    end_read(r, i, &list);
+    call_complete(r, list);
+}
+
 void *embla_reader_read_all(void *reader)
 {
     embla_reader *r = reader;
     embla_lock_take(&r->lock);
     while (!r->stopping) {
-        embla_gather *list = NULL;
-        if (!r->first) {
-            r->idle++;
-            embla_condition_wait(&r->work, &r->lock);
-            r->idle--;
+        if (r->first) {
+            read_next(r);
             continue;
         }
-        size_t i = begin_read(r); /* there are as many slots as threads */
-        embla_lock_give(&r->lock);
-        copy_slot(r, i, read_pages(r, i));
-        embla_lock_take(&r->lock);
-        end_read(r, i, &list);
-        call_complete(r, list);
+        r->idle++;
+        embla_condition_wait(&r->work, &r->lock);
+        r->idle--;
     }
     embla_lock_give(&r->lock);
     return NULL;
@@ -297,7 +305,9 @@ embla_status embla_reader_start(embla_reader *r, embla_gather *g)
         end_if_complete(r, g, &list);
     else
         append(r, g);
-    if (!ring) {
+    if (r->alone) {
+        while (r->first) read_next(r);
+    } else if (!ring) {
         wake_threads(r, g);
     } else {
         if (r->free_count == 0 && !r->reaping) reap(r, 0);

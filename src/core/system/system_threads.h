@@ -13,7 +13,8 @@
 typedef uintptr_t embla_thread;
 
 /* Starts a thread that runs `run` once. Its stack has 2 MiB. It receives no signal except those
- * that its own code raises. Join it; if out is NULL, it ends by itself. */
+ * that its own code raises. Join it; if out is NULL, it ends by itself. EMBLA_SYSTEM_UNSUPPORTED:
+ * the system has no threads. */
 embla_outcome embla_system_start(void *(*run)(void *argument), void *argument, embla_thread *out);
 void embla_system_join(embla_thread thread);
 /* Names the calling thread, for debuggers and profilers; at most 15 characters. */

@@ -28,7 +28,7 @@ static size_t in_layer(const embla_gpt *gpt, size_t slot)
 static uint64_t seed_of_slot(const embla_gpt *gpt, uint64_t seed, size_t slot)
 {
     size_t first = embla_gpt_ngram_slot(&gpt->shape, 0);
-    return seed_of(seed, slot < first ? slot : SIZE_MAX - EMBLA_GPT_NGRAM_SLOTS + (slot - first));
+    return seed_of(seed, slot < first ? slot : UINT64_MAX - EMBLA_GPT_NGRAM_SLOTS + (slot - first));
 }
 
 static double spread_of(const embla_gpt *gpt, size_t slot, double spread)

@@ -21,7 +21,7 @@ static void run_all(void *(*run)(void *), size_t count)
 {
     embla_thread threads[THREADS];
     for (size_t i = 0; i < count; i++)
-        assert_true(embla_thread_start(run, (void *)(uintptr_t)i, &threads[i]));
+        assert_true(embla_worked(embla_thread_start(run, (void *)(uintptr_t)i, &threads[i])));
     for (size_t i = 0; i < count; i++) embla_system_join(threads[i]);
 }
 
@@ -95,9 +95,9 @@ static void the_start_of_a_thread_can_fail(void **state)
     embla_thread threads[3];
     (void)state;
     embla_inject(EMBLA_INJECT_THREAD, 2, false, EMBLA_SYSTEM_NO_MEMORY);
-    assert_true(embla_thread_start(do_once, NULL, &threads[0]));
-    assert_false(embla_thread_start(do_once, NULL, &threads[1]));
-    assert_true(embla_thread_start(do_once, NULL, &threads[2]));
+    assert_true(embla_worked(embla_thread_start(do_once, NULL, &threads[0])));
+    assert_false(embla_worked(embla_thread_start(do_once, NULL, &threads[1])));
+    assert_true(embla_worked(embla_thread_start(do_once, NULL, &threads[2])));
     embla_system_join(threads[0]);
     embla_system_join(threads[2]);
 }
