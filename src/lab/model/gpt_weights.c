@@ -12,7 +12,7 @@
 
 /* A seed for each slot, unrelated to those of other slots and to the seed of a table with the same
  * `seed`. */
-static uint64_t seed_of(uint64_t seed, size_t slot)
+static uint64_t seed_of(uint64_t seed, uint64_t slot)
 {
     return embla_splitmix64(seed + slot * EMBLA_GOLDEN);
 }
