@@ -15,6 +15,9 @@ int embla_posix_folder(embla_folder folder);
 /* EMBLA_SYSTEM_OTHER if the system reports a size below 0. */
 embla_outcome embla_posix_facts(const struct stat *found, embla_file_facts *out);
 
+/* In posix_process.c, or in the file of a system that needs another: openat. */
+int embla_posix_open(int folder, const char *name, int flags, mode_t mode);
+
 /* In the file of each system. */
 
 /* The flag that opens a folder only for its files. */

@@ -124,7 +124,7 @@ embla_outcome embla_system_open(embla_folder folder, const char *name, unsigned 
                                 unsigned mode, embla_handle *out)
 {
     int flags = open_flags(intents);
-    int fd = openat(embla_posix_folder(folder), name, flags, (mode_t)mode);
+    int fd = embla_posix_open(embla_posix_folder(folder), name, flags, (mode_t)mode);
     embla_outcome done = embla_posix_ended(fd < 0 ? -1 : 0);
     if (fd < 0 && done.number == ELOOP && (flags & O_NOFOLLOW) != 0) done.error = EMBLA_SYSTEM_LINK;
     if (fd >= 0) *out = fd;

@@ -16,6 +16,11 @@
 
 /* ---- files ---- */
 
+int embla_posix_open(int folder, const char *name, int flags, mode_t mode)
+{
+    return openat(folder, name, flags, mode);
+}
+
 /* Not repeated after EINTR: the descriptor is closed even then. */
 embla_outcome embla_system_close(embla_handle file)
 {

@@ -4,6 +4,7 @@
  */
 #include "system/posix.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,28 @@ struct timespec embla_posix_changed(const struct stat *found)
 }
 
 /* ---- files ---- */
+
+/* Some hosts (node) open no name that ends in a slash, and follow a link in any case. */
+int embla_posix_open(int folder, const char *name, int flags, mode_t mode)
+{
+    enum { LONGEST = 4096 };
+    char plain[LONGEST];
+    struct stat found;
+    size_t length = strlen(name);
+    if (length > 1 && length < LONGEST && name[length - 1] == '/') {
+        while (length > 1 && name[length - 1] == '/') length--;
+        memcpy(plain, name, length);
+        plain[length] = '\0';
+        name = plain;
+        flags |= O_DIRECTORY;
+    }
+    if ((flags & O_NOFOLLOW) != 0 && fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(found.st_mode)) {
+        errno = ELOOP;
+        return -1;
+    }
+    return openat(folder, name, flags, mode);
+}
 
 embla_outcome embla_system_close(embla_handle file)
 {

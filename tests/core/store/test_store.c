@@ -749,7 +749,7 @@ static size_t count_calls(const table *t, int way)
     return MANY - 1 - left;
 }
 
-static void every_call_of_the_system_may_fail(void **state)
+static void every_call_of_a_store_may_fail(void **state)
 {
     static const embla_system_error errors[] = {EMBLA_SYSTEM_OTHER, EMBLA_SYSTEM_NO_MEMORY,
                                                 EMBLA_SYSTEM_REFUSED, EMBLA_SYSTEM_INTERRUPTED};
@@ -788,7 +788,7 @@ static void every_call_of_the_system_may_fail(void **state)
     assert_true(failed > 100);
 }
 
-static void every_allocation_may_fail(void **state)
+static void every_allocation_of_a_store_may_fail(void **state)
 {
     size_t live = embla_mem_live(), files = embla_io_live();
     (void)state;
@@ -856,8 +856,8 @@ int main(void)
         cmocka_unit_test(a_row_that_is_mapped_brings_its_own_pages_only),
         cmocka_unit_test(verify_finds_rows_that_differ),
         cmocka_unit_test(a_sample_is_even_and_no_row_is_in_it_twice),
-        cmocka_unit_test(every_call_of_the_system_may_fail),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_call_of_a_store_may_fail),
+        cmocka_unit_test(every_allocation_of_a_store_may_fail),
         cmocka_unit_test(short_reads_are_taken_up_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
