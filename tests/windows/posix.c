@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of every test program for Windows: the functions of Unix that posix.h promises, made of
- * those of Windows, and the cases that are left out. Nothing here passes through the library.
+ * those of Windows. Nothing here passes through the library.
  */
 #include "posix.h"
 
@@ -8,11 +8,8 @@
 
 #include <psapi.h>
 
-#include "left_out.h"
 #include "sys/mman.h"
 #include "sys/resource.h"
-
-#undef _cmocka_run_group_tests
 
 /* Files are bytes, and no window asks what to do after a failure. */
 __attribute__((constructor)) static void begin(void)
@@ -21,37 +18,6 @@ __attribute__((constructor)) static void begin(void)
     (void)_setmode(1, _O_BINARY);
     (void)SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);
     (void)setvbuf(stdout, NULL, _IONBF, 0);
-}
-
-/* ---- cases ---- */
-
-int windows_lacks(const char *what)
-{
-    print_message("%s\n", what);
-    skip();
-    return -1;
-}
-
-static void leave_out(void **state)
-{
-    (void)windows_lacks(*state);
-}
-
-int windows_run(const char *group, const struct CMUnitTest *tests, size_t count,
-                CMFixtureFunction setup, CMFixtureFunction teardown)
-{
-    struct CMUnitTest *all = malloc(count * sizeof *all);
-    if (!all) abort();
-    memcpy(all, tests, count * sizeof *all);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) {
-            if (!all[i].name || strcmp(all[i].name, left_out[k].name) != 0) continue;
-            all[i] = (struct CMUnitTest){.name = all[i].name, .test_func = leave_out};
-            all[i].initial_state = (void *)(uintptr_t)left_out[k].reason;
-        }
-    int failed = _cmocka_run_group_tests(group, all, count, setup, teardown);
-    free(all);
-    return failed;
 }
 
 /* ---- memory ---- */
@@ -79,7 +45,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t of
 {
     (void)protection, (void)offset;
     if (at || file >= 0 || !(flags & MAP_ANONYMOUS)) {
-        (void)windows_lacks("this test maps a file by the call of Unix");
+        (void)test_lacks("this test maps a file by the call of Unix");
         return MAP_FAILED;
     }
     void *memory = VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
@@ -131,7 +97,7 @@ int unsetenv(const char *name)
 int __wrap_system(const char *command)
 {
     (void)command;
-    return windows_lacks("Windows has no shell of Unix");
+    return test_lacks("Windows has no shell of Unix");
 }
 
 int chroot(const char *path)
@@ -170,7 +136,7 @@ int getrusage(int who, struct rusage *out)
 
 int windows_poll(void *files, unsigned long count, int milliseconds)
 {
-    if (count > 0 && files) return windows_lacks("Windows has no event that is a file");
+    if (count > 0 && files) return test_lacks("Windows has no event that is a file");
     Sleep((DWORD)milliseconds);
     return 0;
 }
@@ -201,7 +167,7 @@ char *mkdtemp(char *path)
 /* A file of Windows can be made read-only, and no more. */
 int windows_chmod(const char *path, unsigned mode)
 {
-    if (!path || !(mode & 0400)) return windows_lacks("Windows has no mode of a file");
+    if (!path || !(mode & 0400)) return test_lacks("Windows has no mode of a file");
     return _chmod(path, mode & 0200 ? _S_IREAD | _S_IWRITE : _S_IREAD);
 }
 
@@ -278,7 +244,7 @@ int __wrap_truncate(const char *path, off32_t size)
     bool done = SetFilePointerEx(file, end, NULL, FILE_BEGIN) && SetEndOfFile(file);
     bool mapped = !done && GetLastError() == ERROR_USER_MAPPED_FILE;
     (void)CloseHandle(file);
-    if (mapped) return windows_lacks("Windows does not cut a file that is mapped");
+    if (mapped) return test_lacks("Windows does not cut a file that is mapped");
     return done ? 0 : -1;
 }
 

@@ -22,12 +22,12 @@
 
 /* ---- what Windows lacks ---- */
 
-int windows_lacks(const char *what); /* ends the test; -1 */
-#define LACKS_FORK  windows_lacks("Windows has no fork")
-#define LACKS_LINKS windows_lacks("Windows makes symbolic links for administrators only")
-#define LACKS_PIPES windows_lacks("Windows has no pipes with a name in a folder")
-#define LACKS_USERS windows_lacks("Windows has no number of a user")
-#define LACKS_AT    windows_lacks("the C library of Windows has no file at a folder's handle")
+int test_lacks(const char *what); /* ends the test; -1. In ../left_out.c */
+#define LACKS_FORK  test_lacks("Windows has no fork")
+#define LACKS_LINKS test_lacks("Windows makes symbolic links for administrators only")
+#define LACKS_PIPES test_lacks("Windows has no pipes with a name in a folder")
+#define LACKS_USERS test_lacks("Windows has no number of a user")
+#define LACKS_AT    test_lacks("the C library of Windows has no file at a folder's handle")
 
 #define fork()                   LACKS_FORK
 #define pipe(ends)               ((void)(ends), LACKS_FORK)
@@ -99,15 +99,15 @@ int windows_set_times(const char *path, const struct timespec *times);
 /* Memory of aligned_alloc is given back by free, which the linker calls __wrap_free. */
 void *aligned_alloc(size_t alignment, size_t bytes);
 
-/* ---- cmocka, but for the cases that posix.c lists ---- */
+/* ---- cmocka, but for the cases that left_out.h lists ---- */
 
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
-int windows_run(const char *group, const struct CMUnitTest *tests, size_t count,
+int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
                 CMFixtureFunction setup, CMFixtureFunction teardown);
-#define _cmocka_run_group_tests windows_run
+#define _cmocka_run_group_tests test_run
 
 #endif

@@ -8,7 +8,7 @@
 #define sigset_t unsigned long
 enum { SIGPROF = 27, SIGXFSZ = 25, SIG_BLOCK = 0, SIG_SETMASK = 2 };
 #define pthread_sigmask(how, set, before)                                                          \
-    ((void)(how), (void)(set), (void)(before), windows_lacks("Windows has no signals of Unix"))
+    ((void)(how), (void)(set), (void)(before), test_lacks("Windows has no signals of Unix"))
 #define sigismember(set, number) ((void)(set), 0 * (number))
 
 #endif

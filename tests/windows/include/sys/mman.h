@@ -14,6 +14,6 @@ int munmap(void *memory, size_t bytes);
 int mprotect(void *memory, size_t bytes, int protection);
 #define mincore(memory, bytes, flags)                                                              \
     ((void)(memory), (void)(bytes), (void)(flags),                                                 \
-     windows_lacks("Windows does not tell what its cache has"))
+     test_lacks("Windows does not tell what its cache has"))
 
 #endif

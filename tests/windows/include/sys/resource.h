@@ -24,8 +24,8 @@ struct rusage {
 };
 int getrusage(int who, struct rusage *out);
 #define getrlimit(what, limit)                                                                     \
-    ((void)(what), (void)(limit), windows_lacks("Windows has no limits of a process"))
+    ((void)(what), (void)(limit), test_lacks("Windows has no limits of a process"))
 #define setrlimit(what, limit)                                                                     \
-    ((void)(what), (void)(limit), windows_lacks("Windows has no limits of a process"))
+    ((void)(what), (void)(limit), test_lacks("Windows has no limits of a process"))
 
 #endif
