@@ -107,7 +107,7 @@ void *aligned_alloc(size_t alignment, size_t bytes);
 #include <cmocka.h>
 
 int test_run(const char *group, const struct CMUnitTest *tests, size_t count,
-                CMFixtureFunction setup, CMFixtureFunction teardown);
+             CMFixtureFunction setup, CMFixtureFunction teardown);
 #define _cmocka_run_group_tests test_run
 
 #endif

@@ -9,8 +9,7 @@ struct inotify_event {
     char name[];
 };
 enum { IN_NONBLOCK = 1, IN_CLOEXEC = 2, IN_OPEN = 4, IN_ACCESS = 8 };
-#define inotify_init1(flags)                                                                       \
-    test_lacks("Windows does not tell which files of a folder are opened")
+#define inotify_init1(flags)                test_lacks("Windows does not tell which files of a folder are opened")
 #define inotify_add_watch(file, path, what) ((void)(path), -1)
 
 #endif
