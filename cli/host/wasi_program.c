@@ -47,7 +47,10 @@ bool cli_terminal_has_colors(void)
 
 bool cli_host_utf8(void)
 {
-    return true;
+    const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *said = NULL;
+    for (size_t i = 0; i < 3 && (!said || !*said); i++) said = getenv(names[i]);
+    return !said || (strcmp(said, "C") != 0 && strcmp(said, "POSIX") != 0);
 }
 
 int cli_character_columns(uint32_t code)

@@ -25,7 +25,8 @@ struct timespec embla_posix_changed(const struct stat *found)
 
 /* ---- files ---- */
 
-/* Some hosts (node) open no name that ends in a slash, and follow a link in any case. */
+/* Some hosts (node) open no name that ends in a slash, and follow a link in any case. What is above
+ * an open folder is not there for a program. */
 int embla_posix_open(int folder, const char *name, int flags, mode_t mode)
 {
     enum { LONGEST = 4096 };
@@ -44,7 +45,9 @@ int embla_posix_open(int folder, const char *name, int flags, mode_t mode)
         errno = ELOOP;
         return -1;
     }
-    return openat(folder, name, flags, mode);
+    int file = openat(folder, name, flags, mode);
+    if (file < 0 && errno == ENOTCAPABLE && folder != AT_FDCWD) errno = ENOENT;
+    return file;
 }
 
 embla_outcome embla_system_close(embla_handle file)
