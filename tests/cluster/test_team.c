@@ -47,6 +47,7 @@ static void slices_of_any_number_of_ranks_are_summed(void **unused)
 static void any_number_of_ranks_gives_the_same_bits(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; i < COUNT_OF(variants); i++) {
         embla_corpus *corpus = corpus_of(&variants[i]);
         job j = job_of(&variants[i], corpus);
@@ -65,6 +66,7 @@ static void any_number_of_ranks_gives_the_same_bits(void **unused)
 static void one_shard_is_the_training_without_ranks(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; i < COUNT_OF(variants); i++) {
         embla_corpus *corpus = corpus_of(&variants[i]);
         job j = job_of(&variants[i], corpus), plain = j;
@@ -370,6 +372,7 @@ static void a_rank_without_memory_does_not_join(void **unused)
 static void a_step_that_failed_can_be_made_again(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     const variant *v = &variants[2]; /* negatives need memory */
     embla_corpus *corpus = corpus_of(v);
     embla_gpt_shape shape = v->shape;

@@ -3,6 +3,7 @@
  * depend on the number of ranks, and the losses are those of a team that has the tables whole, but
  * for rounding. Files are those of any number of ranks. What cannot be divided is refused.
  */
+#include "engine.h"
 #include "team_job.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ static job tokens_job(const variant *v, const embla_corpus *corpus)
 static void any_number_of_ranks_gives_the_same_bits(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     scratch s;
     scratch_new(&s);
     const model_place first = place_of(&s, "first"), again = place_of(&s, "again");
@@ -70,6 +72,7 @@ static void any_number_of_ranks_gives_the_same_bits(void **unused)
 static void losses_are_those_of_whole_tables(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; variant_at(i); i++) {
         embla_corpus *corpus = corpus_of(variant_at(i));
         job whole = job_of(variant_at(i), corpus), divided = tokens_job(variant_at(i), corpus);
@@ -88,6 +91,7 @@ static void losses_are_those_of_whole_tables(void **unused)
 static void floats_differ_by_rounding_alone(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     for (size_t i = 0; i < 3; i += 2) { /* without dropout, whose masks depend on the pieces */
         embla_corpus *corpus = corpus_of(variant_at(i));
         job exact = tokens_job(variant_at(i), corpus), fast = exact;
@@ -108,6 +112,7 @@ static void floats_differ_by_rounding_alone(void **unused)
 static void the_model_has_no_token_rows(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     scratch s;
     scratch_new(&s);
     embla_corpus *corpus = corpus_of(&variants[0]);
@@ -151,6 +156,7 @@ static void the_model_has_no_token_rows(void **unused)
 static void dividing_changes_no_number(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     scratch s;
     scratch_new(&s);
     const model_place whole = place_of(&s, "whole"), divided = place_of(&s, "divided");
@@ -188,6 +194,7 @@ static void compare_gradients(const embla_gpt *a, const embla_gpt *b)
 static void two_halves_are_a_whole_pass(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     for (size_t v = 0; v < 3; v++) {
         embla_gpt_shape shape = variant_at(v)->shape;
         embla_gpt *whole = NULL, *halves = NULL;
@@ -263,6 +270,7 @@ static void check_resumed(const variant *v, scratch *s)
 static void a_training_is_resumed_by_another_number_of_ranks(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     scratch s;
     scratch_new(&s);
     check_resumed(&variants[0], &s); /* a separate head */
@@ -356,6 +364,7 @@ static void check_saved_again(scratch *s, const char *path)
 static void a_save_under_the_same_name_is_complete_or_unchanged(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     scratch s;
     scratch_new(&s);
     check_saved_again(&s, scratch_path(&s, "state.safetensors"));
@@ -374,6 +383,7 @@ static embla_status draw_negatives(embla_train_options *options)
 static void what_cannot_be_divided_is_refused(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     embla_corpus *corpus = corpus_of(&variants[1]);
     job j = tokens_job(&variants[1], corpus);
     embla_gpt *gpt = NULL;
@@ -407,6 +417,7 @@ static void lose_batch(embla_train *t)
 static void a_failure_of_one_rank_is_one_of_all(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     thread_result results[3];
     embla_corpus *corpus = corpus_of(&variants[3]); /* n-grams: it has two buffers for batches */
     job j = tokens_job(&variants[3], corpus);
@@ -424,6 +435,7 @@ static void a_failure_of_one_rank_is_one_of_all(void **unused)
 static void a_rank_without_memory_changes_nothing(void **unused)
 {
     (void)unused;
+    SKIP_WITHOUT_ENGINE();
     const variant *v = &variants[0];
     embla_corpus *corpus = corpus_of(v);
     embla_gpt_shape shape = v->shape;

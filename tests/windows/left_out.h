@@ -7,6 +7,10 @@
 #define MAPPED "Windows does not cut a file that is mapped"
 #define LINK   "Windows makes symbolic links for administrators only"
 #define MODE   "Windows has no mode of a file"
+#define OPEN   "wine replaces no file that is open"
+#define EVENT  "Windows has no event that is a file"
+#define TIMES  "Windows counts times of files in 100 nanoseconds, and the test changes one"
+#define TELLS  "Windows does not tell what its cache has, and how large pages are"
 #define X87    "the C library's sine is off for large angles, and ours is held against it"
 
 static const struct {
@@ -29,6 +33,25 @@ static const struct {
     {"a_file_in_a_folder_that_cannot_be_listed_opens", MODE},
     {"rule_s13_a_blob_is_called_by_40_to_64_digits", LINK},
     {"the_last_two_colons_name_the_tensor", "a name of Windows has no colon"},
+    /* test_parallel: a fork inside a loop */
+    {"a_child_forked_inside_a_loop_does_not_hang", "Windows has no fork"},
+    /* test_tickets */
+    {"a_flag_and_an_eventfd_tell_that_a_ticket_has_ended", EVENT},
+    {"every_allocation_of_opening_may_fail", EVENT},
+    /* test_reload, test_convert */
+    {"a_file_that_is_replaced_is_noticed_and_reloaded", OPEN},
+    {"a_file_that_exists_is_replaced_only_if_asked", OPEN},
+    /* test_store */
+    {"huge_pages_are_counted_by_the_system", TELLS},
+    {"filling_leaves_no_second_copy_in_the_page_cache", TELLS},
+    /* test_store_files */
+    {"a_file_that_is_changed_while_it_is_read_is_a_status", TIMES},
+    {"a_file_that_is_changed_or_grows_is_a_status", TIMES},
+    {"a_file_that_is_replaced_keeps_its_rows_and_verify_says_so", OPEN},
+    /* test_sharded: 137 GB, of which little is used */
+    {"test_giant", "Windows charges memory when it is asked for, not when it is used"},
+    /* test_tokenizer_cost */
+    {"work_is_bounded_by_the_text", "libonig is not there"},
 };
 
 #endif

@@ -109,7 +109,8 @@ static embla_status plane_of(const embla_table *table, bool whole, const embla_g
     EMBLA_TRY(project_all(&on, how->threads));
     EMBLA_TRY(embla_table_check_file(table));
     *report = (embla_plane_report){.rows = on.source->rows};
-    for (int64_t row = 0; row < on.source->rows; row++) report->nonfinite += isnan(xy[2 * row]);
+    for (int64_t row = 0; row < on.source->rows; row++)
+        report->nonfinite += isnan(xy[2 * row]) ? 1 : 0;
     report->rows -= report->nonfinite;
     for (size_t a = 0; a < 2; a++) report->share[a] = on.axis[a] ? share_of(values, dim, a) : 0;
     return EMBLA_OK;

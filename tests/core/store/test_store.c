@@ -125,7 +125,7 @@ static void every_placement_returns_what_was_written(void **state)
             /* All of it has been touched, and the page cache may have lost little since. */
             if (places[way] == EMBLA_PLACEMENT_DIRECT)
                 assert_int_equal(info.resident, 0);
-            else
+            else if (info.resident >= 0) /* the system tells */
                 assert_in_range(info.resident, info.bytes / 10 * 9, info.bytes);
             assert_null(info.shared);
             assert_false(info.built);

@@ -4,6 +4,7 @@
  * number of threads. The slow one is checked by differences of itself.
  */
 #include "check.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,17 +20,6 @@
 #include "learn/loss.h"
 #include "scratch.h"
 #include "slow.h"
-
-static bool no_engine(void)
-{
-    return strcmp(embla_engine_name(), "none") == 0;
-}
-
-#define SKIP_WITHOUT_ENGINE()                                                                      \
-    if (no_engine()) {                                                                             \
-        print_message("no engine: %s\n", embla_engine_warning());                                  \
-        skip();                                                                                    \
-    }
 
 /* ---- the slow loss ---- */
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "check.h"
 #include "embla_learn.h"
+#include "engine.h"
 #include "learn/sampled.h"
 
 /* ---- the definition, in double ---- */
@@ -112,6 +113,7 @@ typedef struct {
 
 static setup set_up(const shape *is)
 {
+    SKIP_WITHOUT_ENGINE();
     setup s = {.count = is->count, .dim = is->dim};
     size_t rows = (size_t)is->rows, room = is->count + is->negatives;
     uint64_t seed = 17;

@@ -300,7 +300,7 @@ static void an_allocation_that_fails_is_reported_and_leaks_nothing(void **state)
             assert_true(xy[0] == 5 && report.rows == 7);
             failures++;
         }
-        assert_int_equal(failures, 7);
+        assert_in_range(failures, 7, 8); /* one more for eigenvalues without LAPACK */
     }
     embla_table_free(table);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "engine.h"
 #include "engine/engine.h"
 #include "gpt_shapes.h"
 #include "model/gpt.h"
@@ -590,7 +591,7 @@ static void every_allocation_may_fail(void **state)
         }
         embla_gpt_free(gpt);
     }
-    assert_true(failed > 0);
+    if (!no_engine()) assert_true(failed > 0); /* loops of our own take no memory */
 }
 
 int main(void)

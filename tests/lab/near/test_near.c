@@ -55,7 +55,7 @@ static void slow(const embla_table *table, const float *query, size_t k,
         bool out_of_it = false;
         check_row(table, r, row);
         double score = slow_score(o->measure, row, query, dim);
-        *nonfinite += isnan(score);
+        *nonfinite += isnan(score) ? 1 : 0;
         for (size_t i = 0; i < o->exclude_count; i++)
             out_of_it = out_of_it || o->exclude[number * o->exclude_count + i] == r;
         if (!isnan(score) && !out_of_it) all[n++] = (embla_neighbour){r, score};

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "engine.h"
 #include "gpt_models.h"
 #include "name_corpus.h"
 
@@ -74,6 +75,7 @@ static void check_gradients(bool untied)
 static void gradients_are_those_of_the_loss_that_is_reported(void **state)
 {
     (void)state;
+    SKIP_WITHOUT_ENGINE();
     check_gradients(false);
     check_gradients(true);
 }
@@ -116,6 +118,7 @@ static void stop(trained *t)
  */
 static void with_more_drawn_tokens_it_learns_as_the_full_loss_does(void **state)
 {
+    SKIP_WITHOUT_ENGINE();
     const size_t counts[] = {0, 20, 60, 199};
     double first, after[4];
     (void)state;
@@ -134,6 +137,7 @@ static void with_more_drawn_tokens_it_learns_as_the_full_loss_does(void **state)
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
+    SKIP_WITHOUT_ENGINE();
     trained t[3];
     (void)state;
     for (int i = 0; i < 3; i++) {
