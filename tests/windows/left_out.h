@@ -10,6 +10,7 @@
 #define OPEN   "wine replaces no file that is open"
 #define EVENT  "Windows has no event that is a file"
 #define TIMES  "Windows counts times of files in 100 nanoseconds, and the test changes one"
+#define TICKS  "under wine the processor time of a process counts in 10 milliseconds"
 #define TELLS  "Windows does not tell what its cache has, and how large pages are"
 #define X87    "the C library's sine is off for large angles, and ours is held against it"
 
@@ -48,6 +49,10 @@ static const struct {
     {"a_file_that_is_changed_while_it_is_read_is_a_status", TIMES},
     {"a_file_that_is_changed_or_grows_is_a_status", TIMES},
     {"a_file_that_is_replaced_keeps_its_rows_and_verify_says_so", OPEN},
+    /* test_growth */
+    {"a_longer_prompt_takes_no_square", TICKS},
+    {"more_tensors_take_no_square", TICKS},
+    {"more_words_take_no_square", TICKS},
     /* test_sharded: 137 GB, of which little is used */
     {"test_giant", "Windows charges memory when it is asked for, not when it is used"},
     /* test_tokenizer_cost */
