@@ -95,6 +95,11 @@ static const struct {
     /* test_corpus */
     {"a_file_of_tokens_that_changes_is_noticed", MAPPED},
     {"every_allocation_and_every_call_can_fail", "fewer calls, so fewer can fail"},
+    /* test_gpt_make, test_head, test_train */
+    {"parameters_are_as_many_as_published", SMALL},
+    {"other_arguments_are_refused", SMALL},
+    {"a_head_has_at_most_two_to_the_31_tokens", SMALL},
+    {"what_does_not_fit_is_refused", SMALL},
 };
 
 #endif

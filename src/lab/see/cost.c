@@ -174,8 +174,12 @@ static embla_status table_part(const char *what, int64_t rows, int64_t dim, int6
 
 static embla_status row_size(embla_dtype dtype, int64_t dim, int64_t *out)
 {
-    size_t bytes;
-    EMBLA_TRY(embla_dtype_row_bytes(dtype, (size_t)dim, &bytes));
+    size_t bytes, numbers;
+    if (!embla_size_ok((uint64_t)dim, &numbers))
+        return embla_fail(EMBLA_ERR_ARGUMENT,
+                          "a row of %" PRId64 " %s numbers does not fit in memory", dim,
+                          embla_dtype_name(dtype));
+    EMBLA_TRY(embla_dtype_row_bytes(dtype, numbers, &bytes));
     if ((uint64_t)bytes > INT64_MAX) return too_large("a row");
     *out = (int64_t)bytes;
     return EMBLA_OK;
