@@ -514,6 +514,11 @@ int64_t cli_args_count(const cli_args *args, const char *name)
     return args->counts[option_index(args, name)];
 }
 
+size_t cli_args_size(const cli_args *args, const char *name)
+{
+    return cli_as_size(cli_args_count(args, name));
+}
+
 const char *cli_args_text(const cli_args *args, const char *name)
 {
     return args->values[option_index(args, name)];

@@ -117,6 +117,14 @@ int cli_args_parse(int argc, char **argv, cli_args *out);
 bool cli_args_given(const cli_args *args, const char *name);
 bool cli_args_flag(const cli_args *args, const char *name);
 int64_t cli_args_count(const cli_args *args, const char *name);
+/* The same as a size: the largest one for what is larger. */
+size_t cli_args_size(const cli_args *args, const char *name);
+
+/* A number that is not negative as a size; the largest one for what is larger. */
+static inline size_t cli_as_size(int64_t number)
+{
+    return (uint64_t)number > (uint64_t)PTRDIFF_MAX ? (size_t)PTRDIFF_MAX : (size_t)number;
+}
 const char *cli_args_text(const cli_args *args, const char *name);
 /* Reads a finite number from 0 to most. CLI_DONE, or CLI_USAGE after a message. */
 int cli_args_real(const cli_args *args, const char *name, double most, double *out);

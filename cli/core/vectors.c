@@ -91,7 +91,7 @@ int cli_vectors_open(const cli_args *args, bool unseen, bool sequence, cli_vecto
             return cli_usage("--dim is %" PRId64
                              "; it must be between 1 and %zu, the dim of the table",
                              dim, v->dim);
-        v->dim = (size_t)dim;
+        v->dim = cli_as_size(dim);
     }
     code = read_tokens(args, v);
     return code == CLI_DONE ? cli_asked_rows(&v->asked, &v->tokens, &v->rows) : code;

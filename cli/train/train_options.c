@@ -56,7 +56,7 @@ static int read_size(const cli_args *args, const char *name, size_t *out)
 {
     int64_t value = (int64_t)*out;
     int code = read_count(args, name, INT32_MAX, &value);
-    *out = (size_t)value;
+    *out = cli_as_size(value);
     return code;
 }
 
@@ -134,7 +134,7 @@ static int read_ngram(const cli_args *args, cli_training *t)
     if (code == CLI_DONE && cli_args_given(args, "ngram-orders"))
         code = read_orders(cli_args_text(args, "ngram-orders"), &n->orders);
     if (code == CLI_DONE) code = read_real(args, "ngram-rate", 0, INFINITY, &t->options.ngram_rate);
-    n->layer = (size_t)cli_args_count(args, "ngram-layer");
+    n->layer = cli_args_size(args, "ngram-layer");
     return code;
 }
 
@@ -177,7 +177,7 @@ static int read_loss(const cli_args *args, embla_train_options *o)
                                                  : CLI_DONE;
     negatives = NEGATIVES;
     int code = read_count(args, "negatives", INT32_MAX, &negatives);
-    o->negatives = (size_t)negatives;
+    o->negatives = cli_as_size(negatives);
     return code;
 }
 

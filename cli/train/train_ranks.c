@@ -6,7 +6,7 @@ enum { MEETINGS = 4 }; /* in a second */
 
 int cli_training_open(const cli_args *args, cli_training *t)
 {
-    t->team = (embla_team_options){.micro_batches = (size_t)cli_args_count(args, "micro-batches"),
+    t->team = (embla_team_options){.micro_batches = cli_args_size(args, "micro-batches"),
                                    .fast = cli_args_flag(args, "fast"),
                                    .shard_ngrams = cli_args_flag(args, "shard-ngrams"),
                                    .shard_tokens = cli_args_flag(args, "shard-tokens")};

@@ -144,7 +144,7 @@ int cli_try_read(const cli_args *args, cli_try *x)
     x->folder = cli_args_text(args, x->resume ? "resume" : "output");
     x->plot = cli_args_text(args, "plot");
     x->first_seed = cli_args_count(args, "seed");
-    x->seeds = cli_args_given(args, "seeds") ? (size_t)cli_args_count(args, "seeds") : 1;
+    x->seeds = cli_args_given(args, "seeds") ? cli_args_size(args, "seeds") : 1;
     if (x->seeds < 1 || x->seeds > SEEDS_MOST)
         return cli_usage("--seeds is %zu; it must be 1 to %d", x->seeds, SEEDS_MOST);
     if (x->first_seed > INT64_MAX - SEEDS_MOST)

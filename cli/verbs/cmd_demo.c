@@ -343,8 +343,7 @@ static int run(const cli_args *args)
                           "(share/embla/demo of the installation, or demo/ of the source)");
     if (cli_args_given(args, "output")) return copy_demo(args, folder);
     if (cli_args_flag(args, "quiz") || cli_args_given(args, "question"))
-        return cli_quiz(folder, (size_t)cli_args_count(args, "question"),
-                        cli_args_flag(args, "json"));
+        return cli_quiz(folder, cli_args_size(args, "question"), cli_args_flag(args, "json"));
     if (cli_args_flag(args, "json")) return print_json(folder);
     if (cli_args_flag(args, "folder")) return puts(folder) < 0 ? CLI_FAILED : CLI_DONE;
     return walk(folder);

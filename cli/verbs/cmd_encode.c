@@ -48,11 +48,11 @@ static int read_options(job *j, const cli_args *args)
     if (cli_args_given(args, "overflow") && cli_args_count(args, "max-tokens") == 0)
         return cli_usage("--overflow needs --max-tokens N: without it no text is too long");
     j->options =
-        (embla_encode_options){.dim = (size_t)cli_args_count(args, "dim"),
+        (embla_encode_options){.dim = cli_args_size(args, "dim"),
                                .normalize = unit      ? EMBLA_NORMALIZE_YES
                                             : no_unit ? EMBLA_NORMALIZE_NO
                                                       : EMBLA_NORMALIZE_MODEL,
-                               .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
+                               .max_tokens = cli_args_size(args, "max-tokens"),
                                .truncate = strcmp(cli_args_text(args, "overflow"), "truncate") == 0,
                                .plain = cli_args_flag(args, "plain"),
                                .strict = cli_args_flag(args, "strict"),

@@ -44,7 +44,7 @@ typedef struct {
 
 static int read_sampling(const cli_args *args, embla_sample_options *out)
 {
-    embla_sample_options o = {.top_k = (size_t)cli_args_count(args, "top-k"),
+    embla_sample_options o = {.top_k = cli_args_size(args, "top-k"),
                               .seed = (uint64_t)cli_args_count(args, "seed")};
     int code = cli_args_real(args, "temperature", 1000, &o.temperature);
     if (code == CLI_DONE) code = cli_args_real(args, "top-p", 1, &o.top_p);
@@ -96,7 +96,7 @@ static int read_prompt(const cli_args *args, job *j)
     if (code != CLI_DONE) return code;
     j->implied = !text;
     size_t room = 0;
-    if (__builtin_add_overflow(j->prompt, (size_t)most, &room) ||
+    if (__builtin_add_overflow(j->prompt, cli_as_size(most), &room) ||
         __builtin_mul_overflow(room, sizeof *j->tokens, &room))
         return cli_usage("--tokens %" PRId64 " is too large", most);
     int32_t *grown = realloc(j->tokens, room);
@@ -266,7 +266,7 @@ static void print_summary(const cli_args *args, const job *j)
 
 static int generate_texts(const cli_args *args, job *j)
 {
-    size_t count = (size_t)cli_args_count(args, "count");
+    size_t count = cli_args_size(args, "count");
     cli_json json = {0};
     reason why = TOKENS;
     int code = CLI_DONE;

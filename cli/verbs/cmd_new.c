@@ -43,7 +43,7 @@ static int read_sizes(const cli_args *args, job *j)
         return cli_usage("%s", embla_error());
     if (j->rows < 1) return cli_usage("--rows is %" PRId64 "; the minimum is 1", j->rows);
     if (j->dim < 1) return cli_usage("--dim is %" PRId64 "; the minimum is 1", j->dim);
-    if (embla_dtype_row_bytes(j->dtype, (size_t)j->dim, &row_bytes) != EMBLA_OK)
+    if (embla_dtype_row_bytes(j->dtype, cli_as_size(j->dim), &row_bytes) != EMBLA_OK)
         return cli_usage("%s", embla_error());
     if ((uint64_t)row_bytes > INT64_MAX ||
         __builtin_mul_overflow(j->rows, (int64_t)row_bytes, &j->bytes))

@@ -132,9 +132,8 @@ static int count_ngrams(const cli_args *args, job *j)
     const char *text = cli_args_text(args, "text");
     embla_frequent_options options = {.ngram = j->ngram,
                                       .trace = cli_input_path(cli_args_text(args, "trace")),
-                                      .rows_per_ngram =
-                                          (size_t)cli_args_count(args, "rows-per-ngram"),
-                                      .max_ngrams = (size_t)cli_args_count(args, "frequent"),
+                                      .rows_per_ngram = cli_args_size(args, "rows-per-ngram"),
+                                      .max_ngrams = cli_args_size(args, "frequent"),
                                       .progress = cli_progress_call,
                                       .context = &j->progress};
     if (!text && !options.trace) return CLI_DONE;
@@ -244,7 +243,7 @@ static int verify(const cli_args *args, job *j, const char *path)
 
 static int write_pack(const cli_args *args, job *j, const char *path)
 {
-    size_t count = 0, each = (size_t)cli_args_count(args, "rows-per-ngram");
+    size_t count = 0, each = cli_args_size(args, "rows-per-ngram");
     int code = open_source(args, j);
     if (code == CLI_DONE) code = count_ngrams(args, j);
     if (code != CLI_DONE) return code;

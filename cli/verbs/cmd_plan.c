@@ -78,7 +78,7 @@ static int read_sizes(const cli_args *args, embla_plan_options *o)
         if (*counts[i].to == 0 && !counts[i].zero)
             return cli_usage("--%s is 0; the minimum is 1", counts[i].name);
     }
-    o->dim = (size_t)dim;
+    o->dim = cli_as_size(dim);
     o->scale_bytes = (size_t)scales;
     return CLI_DONE;
 }

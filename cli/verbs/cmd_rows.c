@@ -277,7 +277,7 @@ static int run(const cli_args *args)
     if (cli_args_count(args, "values") > VALUES_MOST)
         return cli_usage("--values is %" PRId64 "; the maximum is %d",
                          cli_args_count(args, "values"), (int)VALUES_MOST);
-    j.shown = (size_t)cli_args_count(args, "values");
+    j.shown = cli_args_size(args, "values");
     if (j.shown > 0 && j.rows.model_name)
         return cli_usage("--values needs a FILE: --model gives row numbers only");
     if (j.counted && j.rows.model_name)

@@ -269,7 +269,7 @@ static int set_up(job *j)
     int64_t top = cli_args_count(args, "top");
     if (args->operand_count < 2)
         return cli_usage("search needs a corpus: embla search MODEL CORPUS [QUESTION]...");
-    j->top = (size_t)top;
+    j->top = cli_as_size(top);
     j->threads = (int)cli_args_count(args, "threads");
     j->as_json = cli_args_flag(args, "json");
     j->quiet = cli_args_flag(args, "quiet");

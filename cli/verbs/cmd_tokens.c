@@ -406,7 +406,7 @@ static int set_up(job *j, const cli_args *args)
         .plain = cli_args_flag(args, "plain"),
         .strict = cli_args_flag(args, "strict"),
         .offsets = !j->count && (j->offsets || j->json || other || j->format == TEXT),
-        .max_tokens = (size_t)cli_args_count(args, "max-tokens"),
+        .max_tokens = cli_args_size(args, "max-tokens"),
         .threads = (int)cli_args_count(args, "threads")};
     int code = open_tokenizer(args, args->operands[0], &j->tokenizer, &j->tokenized);
     if (code == CLI_DONE && other)

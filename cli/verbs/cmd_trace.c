@@ -101,7 +101,7 @@ static int record(const cli_args *args, cli_rows_job *j)
         int64_t different = sort_by_count(j->rows, count);
         if (different < 0) return cli_failed("no memory to count %zu rows", count);
         if (hot > different) hot = different;
-        count = (size_t)hot;
+        count = cli_as_size(hot);
         (void)snprintf(shape, sizeof shape, "%zu,", count);
     }
     int code = write_file(args, path, shape, j->rows, count);
@@ -119,13 +119,13 @@ static int replay(const cli_args *args, const char *path)
 {
     embla_tickets_options options = {.hot_file = cli_input_path(cli_args_text(args, "hot-file")),
                                      .hot_rows_per_ngram =
-                                         (size_t)cli_args_count(args, "hot-rows-per-ngram")};
+                                         cli_args_size(args, "hot-rows-per-ngram")};
     int64_t hot_bytes = 0;
     cli_model model = {0};
     cli_rows_stats stats = {0};
     cli_trace trace = {0};
     int code = cli_amount_whole(args, "hot-bytes", CLI_AMOUNT_BYTES, &hot_bytes);
-    options.hot_bytes = (size_t)hot_bytes;
+    options.hot_bytes = cli_as_size(hot_bytes);
     if (code == CLI_DONE) code = cli_trace_read(path, SIZE_MAX, &trace);
     if (code == CLI_DONE) code = cli_model_open(args, args->operands[0], &model);
     if (code == CLI_DONE) cli_print_notes(args, model.checkpoint);

@@ -22,7 +22,7 @@ enum { WORDS_MOST = 1 << 22 }; /* of a vocabulary */
 /* A count of the command line; 0 means that the option is not given and has no default. */
 static size_t size_of(const cli_args *args, const char *name)
 {
-    return (size_t)cli_args_count(args, name);
+    return cli_args_size(args, name);
 }
 
 /* A positive number; with zero, 0 is allowed and becomes -1, which turns the option off. */

@@ -58,7 +58,7 @@ static int read_dim(const cli_args *args, job *j)
         if (dim < 2 || dim > DIM_MOST || dim % 2 != 0)
             return cli_usage("--dim is %" PRId64 "; it must be even, from 2 to %d", dim,
                              (int)DIM_MOST);
-        j->dim = (size_t)dim;
+        j->dim = cli_as_size(dim);
         j->rotary = (cli_rotary){.dim = j->dim, .theta = 10000};
     } else if (given && (dim < 1 || dim > (int64_t)j->dim || rotary)) {
         return rotary ? cli_usage("--dim needs positions that are rows; rotary ones are angles")
@@ -89,7 +89,7 @@ static int read_length(const cli_args *args, job *j)
                               " need %" PRId64 "; use smaller ones",
                               j->learned.tensor.name, all, j->first, length, j->first + length);
     }
-    j->count = (size_t)length;
+    j->count = cli_as_size(length);
     return CLI_DONE;
 }
 
