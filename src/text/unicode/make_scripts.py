@@ -60,7 +60,7 @@ def main():
             if not ranges or ranges[-1][1] != script:
                 ranges.append((code, script))
         before = code
-    print("/* SPDX-License-Identifier: Apache-2.0 */")
+    print("/* SPDX-License" "-Identifier: Apache-2.0 */")
     print("/* Scripts of characters, written by make_scripts.py; do not edit. unicode.h explains them. */")
     print('/* clang-format off */\n#include "unicode/unicode.h"')
     for kind, name, form, items in (("uint32_t", "starts", "0x%x", [r[0] for r in ranges]),

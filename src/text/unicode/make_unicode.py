@@ -122,7 +122,7 @@ def write_map(name, entries):
 
 def main():
     tables = Tables(sys.argv[1])
-    print("/* SPDX-License-Identifier: Apache-2.0 */")
+    print("/* SPDX-License" "-Identifier: Apache-2.0 */")
     print("/* Unicode tables, written by make_unicode.py; do not edit. unicode.h explains them. */")
     print('/* clang-format off */\n#include "unicode/unicode.h"')
     write_properties(tables.properties())
