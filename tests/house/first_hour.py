@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the README says, in a fresh clone, as a person would who reads the page and types it.
+"""Does what the README and docs/tour.md say, in a fresh clone, as a person would who reads the pages and types them.
    usage: first_hour.py PROJECT
 The clone is that of PROJECT, with its changes that are not committed. HOME is an empty folder. All
 commands run in one shell, twice: first the `sh` blocks of "Quick start", then every other block in
@@ -105,8 +105,10 @@ def main(project):
         os.makedirs(work + "/home")
         os.makedirs(work + "/said")
         clone(project, env["CLONE"])
-        with open(env["CLONE"] + "/README.md") as file:
-            page = file.read()
+        page = ""
+        for name in "/README.md", "/docs/tour.md":
+            with open(env["CLONE"] + name) as file:
+                page += file.read()
         parts = blocks(page)
         if not has_pypi():
             print("PyPI cannot be reached: the lines of Python are left out")

@@ -78,7 +78,7 @@ for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header
 [ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]
 if command -v python3 >/dev/null; then
     python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md" \
-        "$project/docs/concepts.md"
+        "$project/docs/tour.md" "$project/docs/concepts.md"
 else
     echo "python3 is not here: the commands of the README are left out"
 fi
