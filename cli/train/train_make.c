@@ -510,6 +510,25 @@ int cli_make_ready(const cli_args *args, cli_training *t)
 
 /* ---- resuming ---- */
 
+/* The text of the checkpoint, or TEXT if it has moved. Loading compares its tokens. */
+static int find_saved_text(const cli_args *args, cli_training *t)
+{
+    if (args->operand_count > 0) {
+        free(t->text);
+        t->text = NULL;
+        t->named = args->operands[0];
+        return absolute_path(t->named, &t->text);
+    }
+    if (!t->text)
+        return cli_failed("%s was not written by 'embla train': it does not name its text",
+                          t->checkpoint);
+    if (!cli_is_there(t->text))
+        return cli_failed("%s, the text of this training, is not there; if it has moved: embla "
+                          "train TEXT --resume %s",
+                          t->text, t->folder);
+    return CLI_DONE;
+}
+
 int cli_make_saved(const cli_args *args, cli_training *t)
 {
     embla_train_saved *saved = malloc(sizeof *saved);
@@ -538,9 +557,7 @@ int cli_make_saved(const cli_args *args, cli_training *t)
         t->corpus_options = saved->corpus;
         t->first = saved->step;
         cli_training_read_note(t, saved->note);
-        if (!t->text)
-            code = cli_failed("%s was not written by 'embla train': it does not name its text",
-                              t->checkpoint);
+        code = find_saved_text(args, t);
     }
     free(saved);
     if (code != CLI_DONE || !cli_args_given(args, "steps")) return code;

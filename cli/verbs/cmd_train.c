@@ -46,9 +46,6 @@ static bool allowed_with_resume(const char *name)
 static int start_resumed(const cli_args *args, cli_training *t)
 {
     const cli_option *option;
-    if (args->operand_count > 0)
-        return cli_usage("--resume takes no TEXT: the checkpoint names it; remove '%.60s'",
-                         args->operands[0]);
     for (size_t n = 0; (option = cli_option_at(args->verb, n)); n++)
         if (args->given[n] && !allowed_with_resume(option->name))
             return cli_usage(
@@ -265,7 +262,8 @@ const cli_verb cli_verb_train = {
         "preset. The vocabulary comes from the text.\n\n"
         "Ctrl-C finishes the current step and saves. --resume FOLDER continues from there, "
         "also after a crash and with any number of threads. The result is the same, bit for "
-        "bit, as without the interruption. Only --steps, --minutes, --every, --save-every, "
+        "bit, as without the interruption. The checkpoint names the text; TEXT says where it is "
+        "now, if it has moved. Only --steps, --minutes, --every, --save-every, "
         "--keep, --sample-every, --plot, --watch, --film, --film-axes, --force, --ngram-shared, "
         "--patience and --threads may be given with --resume. Additional --steps use the final "
         "rate of the schedule.\n\n"
