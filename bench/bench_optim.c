@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/x86.h"
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
@@ -149,7 +148,7 @@ static void stream_plain(const stream *s, size_t arrays, float zero)
 static void stream_run(const bench_case *c, const stream *s)
 {
 #if defined(__x86_64__)
-    if (embla_x86_features() & EMBLA_X86_AVX2) {
+    if (bench_has_avx2()) {
         stream_wide(s, c->step->arrays, c->way->past, c->zero);
         return;
     }

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/x86.h"
 #include "bench/bench.h"
 #include "bench/cases.h"
 #include "bench/measure.h"
@@ -235,7 +234,7 @@ static void run_loops(void *context, size_t step)
 {
     (void)step;
 #if defined(__x86_64__)
-    if (embla_x86_features() & EMBLA_X86_AVX2) {
+    if (bench_has_avx2()) {
         every_loop_avx2(context);
         return;
     }

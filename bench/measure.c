@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/parallel.h"
+#include "base/x86.h"
 
 enum { MOST_TURNS = 101 };
 
@@ -220,6 +221,21 @@ void *bench_memory(size_t bytes)
     (void)madvise(memory, rounded, MADV_HUGEPAGE);
     memset(memory, 1, rounded);
     return memory;
+}
+
+bool bench_has_avx2(void)
+{
+    static atomic_int
+        known; /* 0 means not asked yet: asking leaves a virtual machine, which is slow */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = 1;
+#if defined(__x86_64__)
+        if (embla_x86_features() & EMBLA_X86_AVX2) answer = 2;
+#endif
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
 }
 
 size_t bench_cache(void)

@@ -70,6 +70,9 @@ void bench_copy_round(void *out, const void *in, size_t all, size_t offset, size
 /* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);
 
+/* Whether loops of AVX2 may run on this CPU. */
+bool bench_has_avx2(void);
+
 /* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp. Up to four files are in
  * the same folder. bench_file_drop removes all of it, or a signal that ends the program. NULL if
  * the folder cannot be created (errno). */

@@ -341,7 +341,8 @@ static void roff_lines(const char *heading, const line *lines)
 
 static void print_man(void)
 {
-    printf(".\\\" SPDX-License" "-Identifier: Apache-2.0\n");
+    printf(".\\\" SPDX-License"
+           "-Identifier: Apache-2.0\n");
     printf(".\\\" Printed by: embla help --man\n");
     printf(".TH EMBLA 1 \"\" \"Embla %s\" \"User Commands\"\n", embla_version());
     printf(".SH NAME\nembla \\- " ABOUT "\n");

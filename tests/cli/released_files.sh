@@ -9,7 +9,7 @@ for release in "$SOURCE"/tests/released/[0-9]*; do
     for table in table.safetensors table.gguf table.npy; do try near $table cat --top 2; done
     try near words.safetensors the --top 2
     try pack --verify pack.safetensors
-    try rows pack.safetensors 1 2 --format tsv
+    try rows pack.safetensors 1 2
     try tokens story.tokens "the cat sat on a mat"
     before=$(cksum <lines.txt.embla)
     try search table.safetensors lines.txt "the king" --top 2
