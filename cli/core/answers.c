@@ -203,19 +203,19 @@ int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing)
     return asked->first ? asked->first[row] : row;
 }
 
-int cli_asked_check_svg(const cli_args *args)
+int cli_asked_check_plot(const cli_args *args)
 {
-    const char *path = cli_args_text(args, "svg");
+    const char *path = cli_args_text(args, "plot");
     if (path && strcmp(path, "-") == 0)
-        return cli_usage("--svg needs the name of a file: standard output has the report");
+        return cli_usage("--plot needs the name of a file: standard output has the report");
     int code = path ? cli_inputs_check(args, path) : CLI_DONE;
-    if (code == CLI_DONE) code = cli_ending_check("svg", path, "SVG");
+    if (code == CLI_DONE) code = cli_ending_check("plot", path, "SVG");
     return path && code == CLI_DONE ? cli_out_check(path, cli_args_flag(args, "force")) : code;
 }
 
-int cli_asked_svg(const cli_args *args, int (*draw)(const void *job), const void *job)
+int cli_asked_plot(const cli_args *args, int (*draw)(const void *job), const void *job)
 {
-    const char *path = cli_args_text(args, "svg");
+    const char *path = cli_args_text(args, "plot");
     if (!path) return CLI_DONE;
     int code = cli_out_to(path, cli_args_flag(args, "force"));
     return code == CLI_DONE ? cli_out_done(draw(job)) : code; /* draw prints the message */

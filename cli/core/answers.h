@@ -61,11 +61,11 @@ int cli_asked_find_tokens(cli_asked *asked);
 /* The first token of a row, and how many tokens share the row; -1 and 0 if there is none. */
 int64_t cli_asked_token(const cli_asked *asked, int64_t row, int64_t *sharing);
 
-/* Checks before long work that the file of --svg can be written. */
-int cli_asked_check_svg(const cli_args *args);
-/* Implements --svg FILE and --force: draw prints the chart of job to stdout, which is redirected to
- * FILE meanwhile. Returns the code of draw, or CLI_FAILED after a message. */
-int cli_asked_svg(const cli_args *args, int (*draw)(const void *job), const void *job);
+/* Checks before long work that the file of --plot can be written. */
+int cli_asked_check_plot(const cli_args *args);
+/* Implements --plot FILE and --force: draw prints the chart of job to stdout, which is redirected
+ * to FILE meanwhile. Returns the code of draw, or CLI_FAILED after a message. */
+int cli_asked_plot(const cli_args *args, int (*draw)(const void *job), const void *job);
 
 /* ---- printing rows ---- */
 

@@ -113,7 +113,7 @@ static bool is_listed(const char *list, const embla_file_facts *that)
 /* Whether the value of an option names a file that is written. */
 static bool is_written(const cli_option *option)
 {
-    static const char *const names[] = {"output", "plot", "film", "svg", "compile", "index"};
+    static const char *const names[] = {"output", "plot", "film", "compile", "index"};
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
         if (strcmp(option->name, names[n]) == 0) return true;
     return false;

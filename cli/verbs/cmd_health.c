@@ -516,17 +516,17 @@ static int draw(const void *context)
 static int run(const cli_args *args)
 {
     job j = {.args = args};
-    int code = cli_asked_check_svg(args);
+    int code = cli_asked_check_plot(args);
     if (code == CLI_DONE) code = set_up(&j);
     if (code == CLI_DONE) code = list_ranked(&j);
-    if (code == CLI_DONE) code = cli_asked_svg(args, draw, &j);
+    if (code == CLI_DONE) code = cli_asked_plot(args, draw, &j);
     if (code == CLI_DONE) {
         code = exit_code(&j);
         if (cli_args_flag(args, "json"))
             print_json(&j, code);
         else
             print_text(&j);
-        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"), true);
+        if (cli_args_given(args, "plot")) cli_out_written(args, cli_args_text(args, "plot"), true);
     }
     free(j.ranked);
     embla_health_free(j.health);
@@ -543,7 +543,7 @@ static const cli_option options[] = {
      .help = "number of under-trained tokens to list"},
     {.name = "head", .help = "analyse the head instead of the token table"},
     {.name = "strict", .help = "treat rows of zeros and duplicate rows as problems"},
-    {.name = "svg", .value = "FILE", .help = "write the histogram of norms to FILE"},
+    {.name = "plot", .value = "FILE", .help = "draw the histogram of norms to FILE (SVG)"},
     {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};

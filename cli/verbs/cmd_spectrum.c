@@ -252,17 +252,17 @@ static int draw(const void *context)
 static int run(const cli_args *args)
 {
     job j = {.args = args};
-    if (cli_args_flag(args, "force") && !cli_args_given(args, "svg"))
-        return cli_usage("--force needs --svg FILE");
-    int code = cli_asked_check_svg(args);
+    if (cli_args_flag(args, "force") && !cli_args_given(args, "plot"))
+        return cli_usage("--force needs --plot FILE");
+    int code = cli_asked_check_plot(args);
     if (code == CLI_DONE) code = set_up(&j);
-    if (code == CLI_DONE) code = cli_asked_svg(args, draw, &j);
+    if (code == CLI_DONE) code = cli_asked_plot(args, draw, &j);
     if (code == CLI_DONE) {
         if (cli_args_flag(args, "json"))
             print_json(&j);
         else
             print_text(&j);
-        if (cli_args_given(args, "svg")) cli_out_written(args, cli_args_text(args, "svg"), true);
+        if (cli_args_given(args, "plot")) cli_out_written(args, cli_args_text(args, "plot"), true);
     }
     free(j.s);
     cli_asked_free(&j.asked);
@@ -284,7 +284,7 @@ static const cli_option options[] = {
      .help =
          "library for matrix products and eigenvalues; none means plain loops, whose bits do not "
          "depend on the CPU"},
-    {.name = "svg", .value = "FILE", .help = "write a chart of the singular values to FILE"},
+    {.name = "plot", .value = "FILE", .help = "draw the singular values to FILE (SVG)"},
     {.name = "force", .help = "replace FILE if it exists"},
     CLI_OPEN_OPTIONS,
     {.name = NULL}};
