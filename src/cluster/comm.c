@@ -139,11 +139,16 @@ static void own_folder(char out[PATH])
     if (slash) (void)snprintf(out, PATH, "%.*s", (int)(slash - path + 1), path);
 }
 
-/* Loads a library by path, or by name: beside us, where it is installed, where it is built, in the
+#ifndef EMBLA_MPI_INSTALLED
+#define EMBLA_MPI_INSTALLED ""
+#endif
+
+/* Loads a library by path, or by name: beside us, where it is built, where it is installed, in the
  * system. Returns NULL with a reason. */
 static void *load(const char *path, const char *name, char reason[PATH])
 {
-    static const char *const places[] = {"", EMBLA_LIBRARY_FOLDER, "src/"};
+    static const char *const places[] = {"", "src/", EMBLA_MPI_BESIDE_LIBRARY,
+                                         EMBLA_MPI_BESIDE_PROGRAM};
     char folder[PATH], candidate[2 * PATH];
     void *library = NULL;
     own_folder(folder);
@@ -151,6 +156,10 @@ static void *load(const char *path, const char *name, char reason[PATH])
         (void)snprintf(candidate, sizeof candidate, "%s%s%s", folder, places[i], name);
         if ((library = embla_load(candidate, EMBLA_LOAD_GLOBAL, reason, PATH))) return library;
     }
+    (void)snprintf(candidate, sizeof candidate, "%s%s", EMBLA_MPI_INSTALLED, name);
+    if (!path && EMBLA_MPI_INSTALLED[0] &&
+        (library = embla_load(candidate, EMBLA_LOAD_GLOBAL, reason, PATH)))
+        return library;
     return embla_load(path ? path : name, EMBLA_LOAD_GLOBAL, reason, PATH);
 }
 

@@ -73,6 +73,13 @@ for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header
 "$prefix/bin/embla" --version >/dev/null
 [ -s "$prefix/share/man/man1/embla.1" ]
 
+# a process that MPI has started finds its module where it was installed
+module=$(find "$libdir/embla" -name libembla_mpi_mpich.so 2>/dev/null || true)
+if [ -n "$module" ] && command -v mpirun.mpich >/dev/null; then
+    (cd "$work" && mpirun.mpich -n 2 "$prefix/bin/embla" train "$project/demo/names.txt" --preset microgpt --batch 2 --micro-batches 2 --steps 2 -q -o ranks)
+    echo "two ranks: ${module#"$prefix"/}"
+fi
+
 # the demo, and every command of the README on it
 [ -d "$work/demo" ] || (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
 [ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]

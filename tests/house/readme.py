@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands of documents and compares their output.
-   usage: readme.py [--update] PROGRAM FOLDER FILE.md..
+   usage: readme.py [--update | --first N] PROGRAM FOLDER FILE.md..
 Every `$ command` of a console block runs in FOLDER, with PROGRAM first on the PATH. A line '..'
 stands for any lines; in such a block digits may differ, because it shows speeds. --update writes
-the output into the documents instead."""
+the output into the documents instead. --first N ends after N commands of embla."""
 import os
 import re
 import subprocess
@@ -54,9 +54,21 @@ def check_block(text, folder, env, update):
     return "\n".join(out).rstrip("\n") + "\n", wrong
 
 
+def beginning(text, most):
+    """The part of a block that ends with its command number `most` of embla, and the number of them."""
+    kept, count = "", 0
+    for part in re.split(r"^(?=\$ )", text, flags=re.M):
+        count += part.startswith("$ embla")
+        if count > most or count == most and not part.startswith("$ embla"):
+            return kept, min(count, most)
+        kept += part
+    return kept, count
+
+
 def main(arguments):
     update = arguments[0] == "--update"
-    program, folder, *files = arguments[1:] if update else arguments
+    most = int(arguments[1]) if arguments[0] == "--first" else sys.maxsize
+    program, folder, *files = arguments[1 if update else 2 if most < sys.maxsize else 0:]
     env = dict(os.environ, PATH=os.path.dirname(os.path.abspath(program)) + ":" + os.environ["PATH"])
     env.pop("COLUMNS", None)
     wrong = commands = 0
@@ -65,7 +77,8 @@ def main(arguments):
         pieces = re.split(r"(^```console\n.*?^```$)", text, flags=re.M | re.S)
         for i in range(1, len(pieces), 2):
             body = pieces[i][len("```console\n"):-len("```")]
-            commands += body.count("\n$ embla") + body.startswith("$ embla")
+            body, count = beginning(body, most - commands)
+            commands += count
             new, bad = check_block(body, folder, env, update)
             wrong += bad
             pieces[i] = "```console\n" + new + "```"
