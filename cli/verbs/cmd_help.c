@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embla help: prints the tables of args.h as text, as JSON or as a man page.
  *
- * Defaults and choices come from the table that parses them. docs/embla.1 is the output of
- * `embla help --man`; a test compares the two.
+ * Defaults and choices come from the table that parses them. docs/man has the output of `embla help
+ * --man` and `embla help VERB --man`, written by packaging/man; a test compares them.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@
 
 #define ABOUT  "the embedding layer of a language model"
 #define COLUMN 26
+/* The date of the man pages: when their text was last written anew. The current date would make
+ * every build another. */
+#define MAN_DATE "2026-11-19"
 enum { VERB_COLUMN = 15, GROUP_COLUMN = 17 };
 
 /* The verbs as people look for them. Each verb belongs to one group; a test finds one that is
@@ -276,12 +280,32 @@ void cli_help_print(const cli_verb *verb, bool as_json)
 
 /* ---- man page ---- */
 
+enum { ROFF_ESCAPE = 4 }; /* the longest escape, \(aq */
+
+/* The columns that the next word takes at most. */
+static size_t roff_length(const char *text)
+{
+    size_t used = 0;
+    for (; *text && *text != ' ' && *text != '\n'; text++)
+        used += strchr("-\\'", *text) ? ROFF_ESCAPE : 1;
+    return used;
+}
+
 /* Escapes text for roff: \- is a hyphen, \e a backslash. A dot or quote at the start of a line
- * would be a request. A line end becomes .br, an empty line .P. */
-static void roff(const char *text)
+ * would be a request. A line end becomes .br, an empty line .P. A line that is longer than width
+ * ends at a space; 0 means that none does. */
+static void roff_wrapped(const char *text, size_t width)
 {
     bool start = true;
+    size_t used = 0;
     for (; *text; text++) {
+        if (*text == ' ' && width > 0 && used + 1 + roff_length(text + 1) > width) {
+            putchar('\n');
+            start = true;
+            used = 0;
+            continue;
+        }
+        used = *text == '\n' ? 0 : used + (strchr("-\\'", *text) ? ROFF_ESCAPE : 1);
         if (start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
         start = *text == '\n';
         if (start) {
@@ -299,6 +323,17 @@ static void roff(const char *text)
     }
 }
 
+static void roff(const char *text)
+{
+    roff_wrapped(text, 0);
+}
+
+static void roff_text(const char *text)
+{
+    roff_wrapped(text, CLI_WIDTH);
+    putchar('\n');
+}
+
 static void roff_line(const char *before, const char *text)
 {
     fputs(before, stdout);
@@ -312,21 +347,32 @@ static void roff_options(const cli_option *options)
     for (; options->name; options++) {
         printf(".TP\n");
         roff_line(".B ", option_text(options, text, sizeof text));
-        roff_line("", help_text(options, text, sizeof text));
+        roff_text(help_text(options, text, sizeof text));
     }
 }
 
-static void roff_verb(const cli_verb *verb)
+/* The first lines of a page; verb NULL means the page of the program. */
+static void roff_head(const cli_verb *verb)
 {
-    printf(".SS embla %s ", verb->name);
-    roff_line("", verb->synopsis);
-    roff_line("", verb->text);
-    if (verb->choices) {
-        char text[512];
-        printf(".P\n%s is one of: ", verb->operand);
-        roff_line("", cli_choices_text(verb->choices, text, sizeof text));
-    }
-    roff_options(verb->options);
+    printf(".\\\" SPDX-License"
+           "-Identifier: Apache-2.0\n");
+    printf(".\\\" Printed by: embla help %s%s--man\n", verb ? verb->name : "", verb ? " " : "");
+    fputs(".TH EMBLA", stdout);
+    if (verb) fputs("\\-", stdout);
+    for (const char *c = verb ? verb->name : ""; *c; c++)
+        if (*c == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(toupper((unsigned char)*c));
+    printf(" 1 \"" MAN_DATE "\" \"Embla %s\" \"User Commands\"\n", embla_version());
+}
+
+/* A reference to the page of a verb, or of the program. */
+static void roff_page(const cli_verb *verb, const char *after)
+{
+    fputs(verb ? ".BR embla\\-" : ".BR embla", stdout);
+    roff(verb ? verb->name : "");
+    printf(" (1)%s\n", after);
 }
 
 static void roff_lines(const char *heading, const line *lines)
@@ -335,34 +381,73 @@ static void roff_lines(const char *heading, const line *lines)
     for (; lines->word; lines++) {
         printf(".TP\n");
         roff_line(".B ", lines->word);
-        roff_line("", lines->meaning);
+        roff_text(lines->meaning);
     }
 }
 
-static void print_man(void)
+/* The page of the program: what holds for all verbs, and a line for each. */
+static void man_program(void)
 {
-    printf(".\\\" SPDX-License"
-           "-Identifier: Apache-2.0\n");
-    printf(".\\\" Printed by: embla help --man\n");
-    printf(".TH EMBLA 1 \"\" \"Embla %s\" \"User Commands\"\n", embla_version());
+    roff_head(NULL);
     printf(".SH NAME\nembla \\- " ABOUT "\n");
     printf(".SH SYNOPSIS\n.B embla\n.I verb\n.RI [ operands ]\n.RI [ options ]\n");
     printf(".SH DESCRIPTION\n");
-    roff_line("", "Embla works with embedding tables: one row of numbers for each token. Results "
-                  "go to standard output, messages to standard error.");
+    roff_text("Embla works with embedding tables: one row of numbers for each token. Results "
+              "go to standard output, messages to standard error.");
     printf(".P\n");
-    roff_line("", numbers);
-    printf(".SH VERBS\n");
-    for (size_t n = 0; cli_verbs[n]; n++) roff_verb(cli_verbs[n]);
+    roff_text(numbers);
+    printf(".SH VERBS\nEach verb has a page of its own.\n");
+    for (size_t i = 0; i < GROUPS; i++) {
+        const char *list = groups[i].verbs;
+        roff_line(".SS ", groups[i].name);
+        roff_text(groups[i].about);
+        for (const cli_verb *verb; (verb = next_verb(&list));) {
+            printf(".TP\n");
+            roff_page(verb, "");
+            roff_text(verb->about);
+        }
+    }
     printf(".SH OPTIONS OF EVERY VERB\n");
     roff_options(cli_global_options);
     printf(".SH INPUT\n");
-    roff_line("", inputs);
+    roff_text(inputs);
     roff_lines("EXIT STATUS", exit_codes);
     roff_lines("ENVIRONMENT", environment);
     printf(".SH EXAMPLES\n.nf\n");
     for (size_t n = 0; cli_verbs[n]; n++) roff_line("", cli_verbs[n]->example);
     printf(".fi\n");
+}
+
+/* The page of a verb. It ends with the other verbs of the group. */
+static void man_verb(const cli_verb *verb)
+{
+    roff_head(verb);
+    printf(".SH NAME\n");
+    fputs("embla\\-", stdout);
+    roff(verb->name);
+    printf(" \\-\n");
+    roff_text(verb->about);
+    printf(".SH SYNOPSIS\n.B embla ");
+    roff_line("", verb->name);
+    roff(verb->synopsis);
+    printf("%s[OPTIONS]\n.SH DESCRIPTION\n", *verb->synopsis ? " " : "");
+    roff_text(verb->text);
+    if (verb->choices) {
+        char text[512];
+        printf(".P\n%s is one of:\n", verb->operand);
+        roff_text(cli_choices_text(verb->choices, text, sizeof text));
+    }
+    printf(".SH OPTIONS\n");
+    roff_options(verb->options);
+    roff_options(cli_global_options);
+    printf(".SH EXAMPLES\n.nf\n");
+    roff_line("", verb->example);
+    printf(".fi\n.SH SEE ALSO\n");
+    const char *const group = group_of(verb);
+    for (size_t n = 0; cli_verbs[n]; n++)
+        if (cli_verbs[n] != verb && group && strcmp(group_of(cli_verbs[n]), group) == 0)
+            roff_page(cli_verbs[n], ",");
+    roff_page(NULL, "");
 }
 
 /* ---- the verb ---- */
@@ -378,19 +463,19 @@ static int run(const cli_args *args)
             "--man and --json cannot be used together; 'embla help --json' prints the same facts");
     if (args->operand_count > 0 && cli_rule_looks(args->operands[0]))
         return cli_rule_print(args->operands[0], cli_args_flag(args, "json"));
+    const cli_verb *const verb = args->operand_count > 0 ? cli_verb_find(args->operands[0]) : NULL;
     if (all)
         print_all();
     else if (cli_args_flag(args, "man"))
-        print_man();
+        verb ? man_verb(verb) : man_program();
     else
-        cli_help_print(args->operand_count > 0 ? cli_verb_find(args->operands[0]) : NULL,
-                       cli_args_flag(args, "json"));
+        cli_help_print(verb, cli_args_flag(args, "json"));
     return CLI_DONE;
 }
 
 static const cli_option options[] = {
     {.name = "all", .help = "print a line for each verb, and what holds for all"},
-    {.name = "man", .help = "print the man page in roff"},
+    {.name = "man", .help = "print the man page of the program, or of VERB, in roff"},
     {.name = NULL}};
 
 const cli_verb cli_verb_help = {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Opens maps or films in a real browser: run.sh map|film EMBLA [PICTURES]
+# Opens maps, films or the documentation site in a real browser: run.sh map|film|site EMBLA [PICTURES]
 #
 # Needs node, chromium and playwright-core; where one is missing the test is skipped (77).
 # playwright-core is looked for in the folder that EMBLA_PLAYWRIGHT names, as

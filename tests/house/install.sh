@@ -71,7 +71,8 @@ for program in c_shared c_static cpp_shared cpp_static; do
 done
 for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header##*/}"; done
 "$prefix/bin/embla" --version >/dev/null
-[ -s "$prefix/share/man/man1/embla.1" ]
+[ -s "$prefix/share/man/man1/embla.1" ] && [ -s "$prefix/share/man/man1/embla-near.1" ]
+if command -v python3 >/dev/null; then [ -s "$prefix/share/man/man3/embla_store.3" ]; fi
 
 # a process that MPI has started finds its module where it was installed
 module=$(find "$libdir/embla" -name libembla_mpi_mpich.so 2>/dev/null || true)

@@ -14,7 +14,7 @@ same() { # WHERE FOUND: FOUND is the version
 same CITATION.cff "$(sed -n 's/^version: //p' "$project/CITATION.cff")"
 same CHANGELOG.md "$(sed -n 's/^## \([0-9.]*\).*/\1/p' "$project/CHANGELOG.md" | head -n 1)"
 same "the program" "$("$program" --version | sed -n '1s/^embla \([0-9.]*\).*/\1/p')"
-same docs/embla.1 "$(sed -n 's/^\.TH .*"Embla \([0-9.]*\)".*/\1/p' "$project/docs/embla.1")"
+same docs/man/embla.1 "$(sed -n 's/^\.TH .*"Embla \([0-9.]*\)".*/\1/p' "$project/docs/man/embla.1")"
 same embla.pc "$(sed -n 's/^Version: //p' "$build/packaging/embla.pc")"
 same embla.cdx.json "$(sed -n '/"bom-ref": "embla"/,/version/s/.*"version": "\(.*\)".*/\1/p' "$build/embla.cdx.json")"
 soname=$(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
