@@ -58,8 +58,8 @@ try encode words.vec cat --format text -o x.png
 try map fox.vec --format svg -o x.png
 try map fox.vec -o x.txt
 # files of one format
-try health fox.vec --svg x.png
-try spectrum fox.vec --svg x.html
+try health fox.vec --plot x.png
+try spectrum fox.vec --plot x.html
 try trace --model qwen3.8-flash-next 7 -o x.png
 try train words.vec -o model --plot x.png
 try tokenizer names/tokenizer.json -o x.png --size 300

@@ -20,8 +20,8 @@ try lookup words.vec cat -o texts/../words.vec --force
 try lookup words.vec::vectors cat -o words.vec --force
 try embed village t -o village/config.json --force
 try map words.vec -o words.vec --format svg --force
-try health words.vec --svg words.vec --force
-try spectrum words.vec --svg words.vec --force
+try health words.vec --plot words.vec --force
+try spectrum words.vec --plot words.vec --force
 try convert words.vec words.vec --force
 try new -o names.txt --words names.txt --dim 2 --force --to npy
 try tokens names --compile names/tokenizer.json --force

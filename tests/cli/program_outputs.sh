@@ -133,8 +133,8 @@ row map mine o.html map words.vec -o o.html -q
 # Without Cairo and Pango a PNG picture is refused, and the file must stay in both cases.
 embla map words.vec -o try.png -q 2>&1 | grep -q 'write .svg or .html' && no_png='/kept, 1  *kept, 1$/s/kept, 1$/replaced, 0/'
 row map mine o.png map words.vec -o o.png -q | sed "${no_png-}"
-row 'health --svg' mine o.svg health words.vec --svg o.svg -q
-row 'spectrum --svg' mine o.svg spectrum words.vec --svg o.svg -q
+row 'health --plot' mine o.svg health words.vec --plot o.svg -q
+row 'spectrum --plot' mine o.svg spectrum words.vec --plot o.svg -q
 row search mine village.txt.embla search words.vec village.txt cat -q
 row search ours village.txt.embla search words.vec village.txt cat -q
 row search link village.txt.embla search words.vec village.txt cat -q
@@ -191,8 +191,8 @@ same words.vec encode words.vec cat -o @
 same words.fit encode words.vec cat --fit words.fit -o @
 same village.txt encode words.vec -f village.txt -o @
 same drawing.svg map drawing.svg -o @
-same words.vec health words.vec --svg @
-same words.vec spectrum words.vec --svg @
+same words.vec health words.vec --plot @
+same words.vec spectrum words.vec --plot @
 same village.txt search words.vec village.txt cat --index @
 same words.vec search words.vec village.txt cat --index @
 same words.fit search words.vec village.txt cat --fit words.fit --index @

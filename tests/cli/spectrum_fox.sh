@@ -36,11 +36,11 @@ try spectrum one.vec
 printf '2 2\na 3e38 0\nb 0 3e38\n' >huge.vec
 try spectrum huge.vec --top 1
 echo "-- a chart"
-try spectrum fox.vec --top 1 --svg s.svg | sed -E 's/[0-9.]+ kB/N kB/'
+try spectrum fox.vec --top 1 --plot s.svg | sed -E 's/[0-9.]+ kB/N kB/'
 grep -c '<svg' s.svg
 grep -o 'effective rank: [0-9.]*' s.svg
-try spectrum fox.vec --svg s.svg
-embla spectrum fox.vec --svg s.svg --force --json | wc -l
-embla spectrum zero.vec --svg z.svg >/dev/null && grep -c '</svg>' z.svg
-embla spectrum one.vec --svg o.svg >/dev/null && grep -c '</svg>' o.svg
+try spectrum fox.vec --plot s.svg
+embla spectrum fox.vec --plot s.svg --force --json | wc -l
+embla spectrum zero.vec --plot z.svg >/dev/null && grep -c '</svg>' z.svg
+embla spectrum one.vec --plot o.svg >/dev/null && grep -c '</svg>' o.svg
 ls

@@ -8,6 +8,6 @@ try spectrum missing.vec
 try spectrum fox.vec --top x
 try spectrum fox.vec --force
 try spectrum fox.vec::none
-try spectrum fox.vec --svg fox.vec --force
-try spectrum fox.vec --svg missing/s.svg
+try spectrum fox.vec --plot fox.vec --force
+try spectrum fox.vec --plot missing/s.svg
 ls
