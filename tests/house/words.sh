@@ -10,7 +10,7 @@ say() {
     bad=1
 }
 files=$(find src include cli bench tests examples fuzz .ci packaging -type f \
-    \( -name '*.c' -o -name '*.h' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o -name run -o -name nightly \))
+    \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o -name run -o -name nightly \))
 for file in $files CMakeLists.txt; do
     head -n 2 "$file" | grep -q 'SPDX-License-Identifier'': Apache-2.0' || say "$file: no SPDX line"
 done
