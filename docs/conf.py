@@ -38,6 +38,7 @@ html_title = "Embla " + release
 html_static_path = [os.path.join(here, "site", "static")]
 html_css_files = ["embla.css"]
 html_copy_source = False
+html_show_search_summary = False  # it fetches the pages, which a browser does not do from files
 html_show_sourcelink = False
 html_show_sphinx = False
 html_last_updated_fmt = None
