@@ -27,6 +27,7 @@ if os.environ.get("EMBLA_DOXYGEN"):  # the folder of doxygen's XML
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 highlight_language = "none"
+smartquotes = False  # -- and 'quotes' are typed
 myst_heading_anchors = 4
 myst_enable_extensions = []
 # Outputs in console blocks and lines of `..` are no tokens of a language. An older Sphinx has no such

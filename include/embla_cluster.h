@@ -4,7 +4,7 @@
  *   processes -> comm: exchange, sum, wait
  *   rows 0 .. V-1 -> buckets (row modulo the number of buckets) -> each process owns whole buckets
  *   row numbers -> sharded lookup -> vectors -> your model -> gradients -> sharded sum -> the
- * owner's optimizer (embla_learn.h)
+ *     owner's optimizer (embla_learn.h)
  *
  * Most programs need none of this: the vocabulary table of every language model fits in the memory
  * of one host. It is for tables whose rows and optimizer state together are larger than that, and

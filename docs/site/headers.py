@@ -15,7 +15,7 @@ import sys
 import textwrap
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-SECTION = re.compile(r"/\* ---- (.*?) ---- \*/", re.S)
+SECTION = re.compile(r"/\* ---- (.*?) ----(.*)\*/", re.S)
 NAME = re.compile(r"\b(embla_[a-z0-9_]+|EMBLA_[A-Z0-9_]+|NULL)\b(?!\.[ch]\b)")
 TERM = re.compile(r"^ +(\w[\w ]*?)(?:  +)(\S.*)$")
 
@@ -114,6 +114,8 @@ def scan(source):
         section = SECTION.fullmatch(text)
         if section:
             yield "section", " ".join(lines_of("/*" + section.group(1) + "*/"))
+            if section.group(2).strip(" *\n"):
+                yield "loose", "/*" + section.group(2) + "*/"
         elif first:
             yield "top", text
             first = False
@@ -126,10 +128,6 @@ def scan(source):
 
 def group(name, title):
     return "%s__%s" % (name, slug(title))
-
-
-def sections(source, name):
-    return [(group(name, text), text) for kind, text in scan(source) if kind == "section"]
 
 
 def plain_code(code):
@@ -154,12 +152,10 @@ def for_doxygen(source, name):
                        (group(name, text), doxygen_text(text), group(name, text)))
             opened = group(name, text)
         elif kind == "top":
-            lines = lines_of(text)
-            out.append("/** @defgroup %s_h %s.h\n\n%s\n*/\n/** @addtogroup %s_h\n @{ */" %
-                       (name, name, doxygen_comment(lines[1:]), name))
+            out.append("/** @defgroup %s_h %s.h\n @{ */" % (name, name))
             opened = name + "_h"
         elif kind == "loose":
-            out.append("/** @} */\n/** @addtogroup %s\n\n%s\n @{ */" % (opened, doxygen_comment(lines_of(text))))
+            pass  # page() writes it: breathe shows the members of a group only
         else:
             out.append("/**%s %s\n*/" % ("<" * (kind == "behind"), doxygen_comment(lines_of(text))))
     return "".join(out)
@@ -278,12 +274,48 @@ def title(source):
     return lines_of(top)[0].split(" - ", 1)[1].rstrip(".")
 
 
+def markdown_text(text):
+    pieces = re.split(r"(`[^`]+`)", text)
+    for i in range(0, len(pieces), 2):
+        pieces[i] = re.sub(r"([\\*_\[\]<>|#])", r"\\\1", NAME.sub(r"\f\1\f", pieces[i]))
+        pieces[i] = re.sub(r"\f(.*?)\f", lambda m: "`%s`" % m.group(1).replace("\\", ""), pieces[i])
+        pieces[i] = re.sub(r"\bdocs/([a-z-]+\.md)", r"[\1](../\1)", pieces[i])
+        pieces[i] = re.sub(r"\bexamples/([a-z_\\]+)\.c\b", lambda m: "[%s.c](../examples/%s.md)" %
+                           (m.group(1), m.group(1).replace("\\", "")), pieces[i])
+    return "".join(pieces)
+
+
+def markdown_comment(lines):
+    out = []
+    for kind, body in parts(lines):
+        if kind == "text":
+            out.append(markdown_text(body))
+        elif kind == "list":
+            out.append("\n".join("- " + markdown_text(item) for item in body))
+        elif kind == "words":
+            out.append("\n".join("- **%s**: %s" % (markdown_text(w), markdown_text(m)) for w, m in body))
+        else:
+            language = "c" if any(row.endswith(";") for row in body) else "text"
+            out.append("```%s\n%s\n```" % (language, "\n".join(body)))
+    return "\n\n".join(out) + "\n\n"
+
+
 def page(source, name):
-    out = "# %s.h\n\n%s.\n\n```{doxygengroup} %s_h\n:content-only:\n```\n" % (
-        name, title(source)[:1].upper() + title(source)[1:], name)
-    for ident, text in sections(source, name):
-        out += "\n## %s\n\n```{doxygengroup} %s\n:content-only:\n```\n" % (text[:1].upper() + text[1:], ident)
-    return out
+    out, members = "", name + "_h"
+
+    def block():
+        return "```{doxygengroup} %s\n:content-only:\n```\n" % members
+
+    for kind, text in scan(source):
+        if kind == "top":
+            out += "# %s.h\n\n%s.\n\n%s" % (name, title(source)[:1].upper() + title(source)[1:],
+                                           markdown_comment(lines_of(text)[1:]))
+        elif kind == "loose":
+            out += markdown_comment(lines_of(text))
+        elif kind == "section":
+            out += "%s\n## %s\n\n" % (block(), text[:1].upper() + text[1:])
+            members = group(name, text)
+    return out + block()
 
 
 def pages(project, stable, others):

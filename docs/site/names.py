@@ -4,6 +4,7 @@ import re
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.domains.c import CDomain
 from sphinx.util.nodes import make_refnode
 
 NAME = re.compile(r"(embla_[a-z0-9_]+|EMBLA_[A-Z0-9_]+)(\(\))?$")
@@ -33,6 +34,14 @@ def link_names(app, doctree, page):
                                               found.group(1)))
 
 
+class Names(CDomain):
+    """The C domain without the parameters of functions: nobody searches for `count`."""
+
+    def get_objects(self):
+        return (entry for entry in super().get_objects() if entry[2] != "functionParam")
+
+
 def setup(app):
+    app.add_domain(Names, override=True)
     app.connect("doctree-resolved", link_names)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

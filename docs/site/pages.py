@@ -95,9 +95,9 @@ def contents(text):
     """The contents at the side: each `## heading` of the start page with the pages that its list names."""
     out = []
     for heading, body in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.M | re.S):
-        pages = [p for p in re.findall(r"^- \[.*?\]\((.*?)\)", body, re.M) if not re.match(r"[a-z]+:|#", p)]
+        pages = re.findall(r"^- \[(.*?)\]\((.*?)\.(?:md|rst)\)", body, re.M)
         if pages:
-            out.append(toctree(pages, caption=heading))
+            out.append(toctree(["%s <%s>" % page for page in pages], caption=heading))
     return "\n".join(out)
 
 
