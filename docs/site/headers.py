@@ -72,6 +72,15 @@ def finish(kind, run):
     return "code", [row[edge:] for row in run]
 
 
+def opening(text):
+    """What a header is, the first sentence of its first comment, and the other lines."""
+    lines = lines_of(text) + [""]
+    end = lines.index("")
+    first = " ".join(line.strip() for line in lines[:end]).split(" - ", 1)[1]
+    about, _, rest = re.sub(r"\.(\s+(?=[A-Z])|$)", "\f", first, count=1).partition("\f")
+    return about, [rest] * bool(rest) + lines[end:]
+
+
 # ---- doxygen ----
 
 def doxygen_text(text):
@@ -225,11 +234,10 @@ def man_page(source, name, version, date):
 
     for kind, text in scan(source):
         if kind == "top":
-            lines = lines_of(text)
-            about = lines[0].split(" - ", 1)[1].rstrip(".")
+            about, lines = opening(text)
             library = LIBRARY.get(name, "embla_lab")
             out.append(".SH NAME\n%s \\-\n%s\n.SH SYNOPSIS\n.nf\n#include <%s.h>\n\ncc ... $(pkg\\-config \\-\\-cflags \\-\\-libs %s)\n.fi\n"
-                       ".SH DESCRIPTION\n%s" % (name, roff(about), name, library, man_comment(lines[1:])))
+                       ".SH DESCRIPTION\n%s" % (name, roff(about), name, library, man_comment(lines)))
         elif kind == "section":
             flush()
             out.append(".SH %s\n" % roff(text.upper()))
@@ -271,7 +279,7 @@ HEADERS = ["embla", "embla_checkpoint", "embla_store", "embla_text", "embla_lab"
 
 def title(source):
     top = next(text for kind, text in scan(source) if kind == "top")
-    return lines_of(top)[0].split(" - ", 1)[1].rstrip(".")
+    return opening(top)[0]
 
 
 def markdown_text(text):
@@ -309,7 +317,7 @@ def page(source, name):
     for kind, text in scan(source):
         if kind == "top":
             out += "# %s.h\n\n%s.\n\n%s" % (name, title(source)[:1].upper() + title(source)[1:],
-                                           markdown_comment(lines_of(text)[1:]))
+                                           markdown_comment(opening(text)[1]))
         elif kind == "loose":
             out += markdown_comment(lines_of(text))
         elif kind == "section":
@@ -327,12 +335,19 @@ def pages(project, stable, others):
             source = open(os.path.join(project, "include", name + ".h"), encoding="utf-8").read()
             out["api/%s.md" % name] = page(source, name)
             lists += "- [%s.h](%s.md): %s\n" % (name, name, title(source))
+    wrapper = open(os.path.join(project, "include/embla.hpp"), encoding="utf-8").read()
+    out["api/embla_hpp.md"] = page(wrapper, "embla_hpp").replace("# embla_hpp.h", "# embla.hpp").split(
+        "```{doxygengroup}")[0]
+    for part in re.findall(r'"embla/(\w+\.hpp)"', wrapper):
+        source = open(os.path.join(project, "include/embla", part), encoding="utf-8").read()
+        out["api/embla_hpp.md"] += "## embla/%s\n\n```cpp\n%s```\n\n" % (part, source)
+    lists += "\n## C++\n\n- [embla.hpp](embla_hpp.md): %s\n" % title(wrapper)
     out["api/index.md"] = """# C API
 
 Every public function, by header. The pages are made from the headers themselves, and each is also a man page: `man 3 embla_store`. [The examples](../examples/index.md) show how the functions are used.
 
 The stable headers do not change within a minor version. The others may change.
-""" + lists + "\n```{toctree}\n:hidden:\n\n%s\n```\n" % "\n".join(stable + others)
+""" + lists + "\n```{toctree}\n:hidden:\n\n%s\n```\n" % "\n".join(stable + others + ["embla_hpp"])
     return out
 
 

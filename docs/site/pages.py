@@ -29,6 +29,7 @@ def site_map(project):
              "src/adding.md": "inside/adding.md", "src/paths.md": "inside/paths.md",
              "examples": "examples/index.md", "examples/README.md": "examples/index.md",
              "include": "api/index.md", "docs/decisions": "decisions/index.md", "docs/man": "verbs/index.md",
+             "include/embla.hpp": "api/embla_hpp.md", "include/embla": "api/embla_hpp.md",
              "python/embla": "python-api.rst", "docs/python.ipynb": "notebook.md"}
 
     def add(pattern, name):
@@ -39,6 +40,7 @@ def site_map(project):
     add("docs/*.md", "%s.md")
     add("docs/decisions/*.md", "decisions/%s.md")
     add("examples/*.c", "examples/%s.md")
+    add("examples/*.cpp", "examples/%s.md")
     add("include/*.h", "api/%s.md")
     for path in sorted(glob.glob(os.path.join(project, "docs/man/embla-*.1"))):
         pages["docs/man/" + os.path.basename(path)] = "verbs/%s.md" % os.path.basename(path)[6:-2]
@@ -121,12 +123,13 @@ def notebook(path):
     return "\n\n".join(out) + "\n"
 
 
-def example(project, path, links, place):
-    """A page for an example: its first comment, the source, and what it prints."""
+def example(project, path):
+    """A page for an example: the source, and what it prints."""
     source = open(os.path.join(project, path), encoding="utf-8").read()
     name = os.path.basename(path)
-    out = "# %s\n\n```c\n%s```\n" % (name, source)
-    printed = os.path.join(project, path[:-2] + ".out")
+    stem, kind = os.path.splitext(path)
+    out = "# %s\n\n```%s\n%s```\n" % (name, kind[1:], source)
+    printed = os.path.join(project, stem + ".out")
     if os.path.exists(printed):
         out += "\nIt prints:\n\n```text\n%s```\n" % open(printed, encoding="utf-8").read()
     return out
@@ -147,8 +150,8 @@ def main(project, folder):
         if path.endswith(".md"):
             text = links.rewrite(read(path), path, place)
             out[place] = text
-        elif path.endswith(".c"):
-            out[place] = example(project, path, links, place)
+        elif path.endswith((".c", ".cpp")):
+            out[place] = example(project, path)
     below = lambda where: sorted(os.path.basename(p) for p in set(links.pages.values())
                                  if p.startswith(where + "/") and not p.endswith("/index.md"))
     out["index.md"] += "\n" + contents(out["index.md"])
