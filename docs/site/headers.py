@@ -187,6 +187,11 @@ def roff(text):
 
 def roff_name(text):
     text = re.sub(r"\b(embla_[a-z0-9_]+)\b", r"\\fB\1\\fR", roff(text))
+    return filled(text)
+
+
+def filled(text):
+    """Lines of at most 78 bytes, none of which is a request."""
     rows = textwrap.wrap(text, 78, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\\&" + row if row[:1] == "." else row for row in rows)
 
@@ -237,7 +242,7 @@ def man_page(source, name, version, date):
             about, lines = opening(text)
             library = LIBRARY.get(name, "embla_lab")
             out.append(".SH NAME\n%s \\-\n%s\n.SH SYNOPSIS\n.nf\n#include <%s.h>\n\ncc ... $(pkg\\-config \\-\\-cflags \\-\\-libs %s)\n.fi\n"
-                       ".SH DESCRIPTION\n%s" % (name, roff(about), name, library, man_comment(lines)))
+                       ".SH DESCRIPTION\n%s" % (name, filled(roff(about)), name, library, man_comment(lines)))
         elif kind == "section":
             flush()
             out.append(".SH %s\n" % roff(text.upper()))
