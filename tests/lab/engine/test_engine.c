@@ -536,11 +536,12 @@ static void scribble(int signal)
 /* oneDNN's code borrows the stack pointer: a handler that runs then writes over the heap. */
 static int survives_signals(void)
 {
-    enum { WIDE = 100, TALL = 256, TURNS = 4000 }; /* small enough to lie on the heap */
+    enum { WIDE = 100, TALL = 256 }; /* small enough to lie on the heap */
+    const int turns = EMULATED ? 40 : 4000, apart = EMULATED ? 20000 : 500; /* microseconds */
     size_t bytes = WIDE * WIDE * sizeof(float);
     float *a = malloc(TALL * WIDE * sizeof *a), *first = malloc(bytes), *out = malloc(bytes);
     struct sigaction action = {.sa_handler = scribble, .sa_flags = SA_RESTART};
-    struct itimerval each = {{0, 500}, {0, 500}}; /* microseconds of work */
+    struct itimerval each = {{0, apart}, {0, apart}}; /* of work */
     embla_product p = {.m = WIDE,
                        .n = WIDE,
                        .k = TALL,
@@ -558,8 +559,8 @@ static int survives_signals(void)
     p.out = out;
     if (sigaction(SIGPROF, &action, NULL) != 0 || setitimer(ITIMER_PROF, &each, NULL) != 0)
         return 3;
-    for (size_t i = 0; i < TURNS; i++) {
-        void *around = malloc(100 + i % 512); /* the heap is used, and found in order */
+    for (int i = 0; i < turns; i++) {
+        void *around = malloc(100 + (size_t)i % 512); /* the heap is used, and found in order */
         if (embla_engine_product(&p) != EMBLA_OK) return 4;
         if (memcmp(out, first, bytes) != 0) return 5;
         free(around);
