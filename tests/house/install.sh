@@ -35,17 +35,18 @@ if command -v pkg-config >/dev/null; then
     fi
     (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
     line=$(grep '^cc order.c ' "$project/examples/README.md")
-    sed -n 's/.*| \[\([a-z_]*\)\.c\](.*) | *\([a-z]*\).*/\1 \2/p' "$project/examples/README.md" >"$work/examples"
-    while read -r name part; do
-        [ -e "$build/examples/$name" ] || continue # it needs an engine
+    sed -n 's/.*| \[\([a-z_]*\)\.\(c\|cpp\)\](.*) | *\([a-z]*\).*/\1 \2 \3/p' "$project/examples/README.md" >"$work/examples"
+    while read -r name language part; do
+        [ -e "$build/examples/$name" ] || continue # it needs an engine, or a C++ compiler
         case $part in text | lab | cluster) library=embla_$part ;; *) library=embla ;; esac
-        cp "$project/examples/$name.c" "$work/demo/"
-        command=$(echo "$line" | sed "s/order/$name/g; s/embla_lab/$library/; s|^cc |$cc |")
+        case $language in cpp) compiler="c++ -std=c++17" ;; *) compiler=$cc ;; esac
+        cp "$project/examples/$name.$language" "$work/demo/"
+        command=$(echo "$line" | sed "s|^cc order.c|$compiler $name.$language|; s/order/$name/g; s/embla_lab/$library/")
         (cd "$work/demo" && sh -c "$command") || { echo "failed: $command"; exit 1; }
         (cd "$work/demo" && LD_LIBRARY_PATH=$libdir "./$name") >"$work/printed"
         diff -u "$project/examples/$name.out" "$work/printed"
         case $name in engine) (cd "$work/demo" && LD_LIBRARY_PATH=$libdir ./engine village) ;; esac
-        rm "$work/demo/$name.c" "$work/demo/$name"
+        rm "$work/demo/$name.$language" "$work/demo/$name"
         echo "example $name: right"
     done <"$work/examples"
     awk '/^```c$/ { found = 1; next } /^```/ { found = 0 } found' "$project/README.md" >"$work/rows.c"
@@ -64,12 +65,13 @@ else
     echo "pkg-config is not here: its half is left out"
 fi
 
-cmake -S "$user" -B "$work/user" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
-cmake --build "$work/user" >/dev/null
-for program in c_shared c_static cpp_shared cpp_static; do
-    check "find_package, $program" "$work/user/$program"
+for way in package pkgconfig; do
+    [ $way = package ] || command -v pkg-config >/dev/null || continue
+    LD_LIBRARY_PATH=$libdir "$project/tests/house/foreign.sh" "$project" $way "$prefix" "$work/$way" "$cc"
 done
-for header in "$project"/include/*.h; do cmp "$header" "$prefix/include/${header##*/}"; done
+for header in "$project"/include/*.h "$project"/include/*.hpp "$project"/include/embla/*.hpp; do
+    cmp "$header" "$prefix/include/${header#"$project"/include/}"
+done
 "$prefix/bin/embla" --version >/dev/null
 [ -s "$prefix/share/man/man1/embla.1" ] && [ -s "$prefix/share/man/man1/embla-near.1" ]
 if command -v python3 >/dev/null; then [ -s "$prefix/share/man/man3/embla_store.3" ]; fi
