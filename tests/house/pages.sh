@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs every command that a learner meets in one copy of the demo, twice and after each other: those of
-# README.md and docs/ (tour, concepts, tutorial, look, operate), whose output is compared, and those that `embla
+# README.md and docs/ (tour, concepts, tutorial, look, operate, index), whose output is compared, and those that `embla
 # demo` shows, which must succeed. The pictures of concepts.md that need no matrix library are those
 # that its commands draw.
 #   usage: pages.sh PROJECT EMBLA
@@ -15,7 +15,7 @@ PATH=$(dirname "$2"):$PATH
 for again in 1 2; do
     embla demo -o "$work/demo" -q || { echo "the copy of round $again fails"; exit 1; }
     LC_ALL=C.UTF-8 python3 "$1/tests/house/readme.py" "$2" "$work/demo" "$1/README.md" \
-        "$1/docs/tour.md" "$1/docs/concepts.md" "$1/docs/tutorial.md" "$1/docs/look.md" "$1/docs/operate.md" || { echo "in round $again"; exit 1; }
+        "$1/docs/tour.md" "$1/docs/concepts.md" "$1/docs/tutorial.md" "$1/docs/look.md" "$1/docs/operate.md" "$1/docs/index.md" || { echo "in round $again"; exit 1; }
     (cd "$work/demo" && embla demo </dev/null) >"$work/walk"
     sed -n 's/^   \$ //p' "$work/walk" >"$work/commands"
     [ "$(wc -l <"$work/commands")" -gt 8 ] || { echo "the demo shows too few commands"; exit 1; }
