@@ -190,20 +190,38 @@ static void simplify(char *path)
     *to = '\0';
 }
 
-/* Links are not followed: a module sees only the folders that the host shows it. */
+/* `folder` up to its last slash, or `here` if folder is NULL, and the path below it. */
+static char *join(const char *folder, const char *here, const char *path)
+{
+    const char *slash = folder ? strrchr(folder, '/') : NULL;
+    size_t length = folder ? (size_t)(slash - folder) : strlen(here);
+    size_t size = length + strlen(path) + 2;
+    char *made = malloc(size);
+    if (!made) return NULL;
+    (void)snprintf(made, size, "%.*s/%s", (int)length, folder ? folder : here, path);
+    simplify(made);
+    return made;
+}
+
+/* Links to folders are not followed, but a path that is a link is. */
 char *cli_path_real(const char *path)
 {
-    char here[CLI_PATH_MOST] = "";
+    enum { LINKS = 40 };
+    char here[CLI_PATH_MOST] = "", target[CLI_PATH_MOST];
     if (!cli_is_there(path)) return NULL;
     if (path[0] != '/' && !getcwd(here, sizeof here)) {
         (void)cli_because_errno();
         return NULL;
     }
-    size_t size = strlen(here) + strlen(path) + 2;
-    char *real = malloc(size);
-    if (!real) return NULL;
-    (void)snprintf(real, size, "%s/%s", here, path);
-    simplify(real);
+    char *real = join(NULL, here, path);
+    for (int links = 0; real && links < LINKS; links++) {
+        ssize_t length = readlink(real, target, sizeof target - 1);
+        if (length <= 0) break;
+        target[length] = '\0';
+        char *next = join(target[0] == '/' ? NULL : real, "", target);
+        free(real);
+        real = next;
+    }
     return real;
 }
 
