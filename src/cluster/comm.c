@@ -157,7 +157,7 @@ static void *load(const char *path, const char *name, char reason[PATH])
         if ((library = embla_load(candidate, EMBLA_LOAD_GLOBAL, reason, PATH))) return library;
     }
     (void)snprintf(candidate, sizeof candidate, "%s%s", EMBLA_MPI_INSTALLED, name);
-    if (!path && EMBLA_MPI_INSTALLED[0] &&
+    if (!path && strlen(EMBLA_MPI_INSTALLED) > 0 &&
         (library = embla_load(candidate, EMBLA_LOAD_GLOBAL, reason, PATH)))
         return library;
     return embla_load(path ? path : name, EMBLA_LOAD_GLOBAL, reason, PATH);
