@@ -7,7 +7,7 @@ set -eu
 project=$1 build=$2 library=$3 program=$4
 status=0
 say() { echo "$@"; status=1; }
-version=$(sed -n 's/^#define EMBLA_VERSION_\(MAJOR\|MINOR\|PATCH\) *//p' "$project/include/embla.h" | paste -sd.)
+version=$("$project/packaging/version")
 same() { # WHERE FOUND: FOUND is the version
     [ "$2" = "$version" ] || say "$1 says '$2', include/embla.h says '$version'"
 }
