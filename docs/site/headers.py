@@ -90,18 +90,24 @@ def doxygen_text(text):
     return "".join(p if p.startswith("<tt>") else NAME.sub(r"<tt>\1</tt>", p) for p in pieces)
 
 
-def doxygen_comment(lines):
+def listed(lines, text, word, code):
+    """A comment whose lists have dashes, as doxygen and Markdown take them. text writes a text, word is
+    the form of a word that is explained, code writes lines as they are."""
     out = []
     for kind, body in parts(lines):
         if kind == "text":
-            out.append(doxygen_text(body))
+            out.append(text(body))
         elif kind == "list":
-            out.append("\n".join("- " + doxygen_text(item) for item in body))
+            out.append("\n".join("- " + text(item) for item in body))
         elif kind == "words":
-            out.append("\n".join("- <b>%s</b>: %s" % (doxygen_text(w), doxygen_text(m)) for w, m in body))
+            out.append("\n".join("- %s: %s" % (word % text(w), text(m)) for w, m in body))
         else:
-            out.append("@verbatim\n%s\n@endverbatim" % "\n".join(body))
+            out.append(code(body))
     return "\n\n".join(out)
+
+
+def doxygen_comment(lines):
+    return listed(lines, doxygen_text, "<b>%s</b>", lambda rows: "@verbatim\n%s\n@endverbatim" % "\n".join(rows))
 
 
 def slug(title):
@@ -298,19 +304,13 @@ def markdown_text(text):
     return "".join(pieces)
 
 
+def markdown_code(rows):
+    language = "c" if any(row.endswith(";") for row in rows) else "text"
+    return "```%s\n%s\n```" % (language, "\n".join(rows))
+
+
 def markdown_comment(lines):
-    out = []
-    for kind, body in parts(lines):
-        if kind == "text":
-            out.append(markdown_text(body))
-        elif kind == "list":
-            out.append("\n".join("- " + markdown_text(item) for item in body))
-        elif kind == "words":
-            out.append("\n".join("- **%s**: %s" % (markdown_text(w), markdown_text(m)) for w, m in body))
-        else:
-            language = "c" if any(row.endswith(";") for row in body) else "text"
-            out.append("```%s\n%s\n```" % (language, "\n".join(body)))
-    return "\n\n".join(out) + "\n\n"
+    return listed(lines, markdown_text, "**%s**", markdown_code) + "\n\n"
 
 
 def page(source, name):
