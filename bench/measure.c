@@ -225,8 +225,7 @@ void *bench_memory(size_t bytes)
 
 bool bench_has_avx2(void)
 {
-    static atomic_int
-        known; /* 0 means not asked yet: asking leaves a virtual machine, which is slow */
+    static atomic_int known; /* 0 means not asked yet */
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
     if (answer == 0) {
         answer = 1;

@@ -70,7 +70,8 @@ void bench_copy_round(void *out, const void *in, size_t all, size_t offset, size
 /* Bytes of the last-level cache, or an estimate. */
 size_t bench_cache(void);
 
-/* Whether loops of AVX2 may run on this CPU. */
+/* Whether loops of AVX2 may run on this CPU. It is asked once: in a virtual machine that is slow.
+ */
 bool bench_has_avx2(void);
 
 /* The path of a file, not created yet, in a new folder in $TMPDIR or /tmp. Up to four files are in
