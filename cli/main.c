@@ -59,6 +59,9 @@ static int print_version(bool as_json)
     }
     cli_json_open(&json, NULL, '{');
     for (size_t i = 0; i < 3; i++) cli_json_text(&json, names[i], texts[i]);
+    cli_json_open(&json, "kernel_sets", '[');
+    for (int k = 0; embla_kernels_at(k); k++) cli_json_text(&json, NULL, embla_kernels_at(k));
+    cli_json_close(&json, ']');
     cli_json_text(&json, "engine", embla_engine_name());
     cli_json_open(&json, "dtypes", '[');
     for (int d = 1; embla_dtype_name((embla_dtype)d); d++)

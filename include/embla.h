@@ -78,6 +78,9 @@ EMBLA_API const char *embla_version(void);
  * once, by the CPU. The environment variable EMBLA_ISA=scalar|neon|avx2|avx512 overrides the
  * choice. An unknown name, or a set that this CPU cannot run, means "scalar". */
 EMBLA_API const char *embla_kernels_name(void);
+/* The name of kernel set `number` of those that this CPU can run, from "scalar", which is number 0,
+ * to the one that is chosen if EMBLA_ISA is unset; NULL for a number beyond them. */
+EMBLA_API const char *embla_kernels_at(int number);
 /* What the library was built with, for bug reports: the compiler. */
 EMBLA_API const char *embla_build_info(void);
 /* The maximum number of threads of one call: four for each CPU that the process may use, at least

@@ -325,6 +325,10 @@ inline const char *kernels_name() noexcept
 {
     return embla_kernels_name();
 }
+inline const char *kernels_at(int number) noexcept
+{
+    return embla_kernels_at(number);
+}
 inline const char *build_info() noexcept
 {
     return embla_build_info();

@@ -51,6 +51,7 @@ class Facts(TypedDict):
 
     version: str
     kernels: str
+    kernel_sets: list[str]
     build: str
     engine: str
     engine_warning: str | None

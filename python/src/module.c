@@ -13,25 +13,36 @@
 #define FREE_THREADED 1
 #endif
 
-static PyObject *module_facts(PyObject *module, PyObject *unused)
+static const char *dtype_at(int number)
 {
-    (void)module, (void)unused;
-    return Py_BuildValue("{s:s,s:s,s:s,s:s,s:N,s:i}", "version", embla_version(), "kernels",
-                         embla_kernels_name(), "build", embla_build_info(), "engine",
-                         embla_engine_name(), "engine_warning", bind_text(embla_engine_warning()),
-                         "threads_max", embla_max_threads());
+    return embla_dtype_name((embla_dtype)(number + 1)); /* 0 is no dtype */
 }
 
-static PyObject *module_dtypes(PyObject *module, PyObject *unused)
+/* A list of the names that `at` gives for 0, 1, 2.. */
+static PyObject *names(const char *(*at)(int number))
 {
     PyObject *list = PyList_New(0);
-    (void)module, (void)unused;
-    for (int n = 1; list && embla_dtype_name((embla_dtype)n); n++) {
-        PyObject *name = bind_text(embla_dtype_name((embla_dtype)n));
+    for (int n = 0; list && at(n); n++) {
+        PyObject *name = bind_text(at(n));
         if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
         Py_XDECREF(name);
     }
     return list;
+}
+
+static PyObject *module_facts(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return Py_BuildValue("{s:s,s:s,s:N,s:s,s:s,s:N,s:i}", "version", embla_version(), "kernels",
+                         embla_kernels_name(), "kernel_sets", names(embla_kernels_at), "build",
+                         embla_build_info(), "engine", embla_engine_name(), "engine_warning",
+                         bind_text(embla_engine_warning()), "threads_max", embla_max_threads());
+}
+
+static PyObject *module_dtypes(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return names(dtype_at);
 }
 
 static PyMethodDef functions[] = {

@@ -286,6 +286,7 @@ void run_here(void *, std::size_t count, embla_parallel_part part, void *job)
 void test_rows()
 {
     EXPECT(std::string(embla::version()) == embla_version());
+    EXPECT(std::string(embla::kernels_at(0)) == "scalar" && !embla::kernels_at(-1));
     EXPECT(*embla::kernels_name() != 0 && *embla::build_info() != 0 && embla::max_threads() >= 1);
     embla::set_parallel(run_here, nullptr, 3);
     EXPECT(embla::default_threads() == 3);

@@ -117,3 +117,11 @@ const char *embla_kernels_name(void)
 {
     return embla_kernels_get()->name;
 }
+
+const char *embla_kernels_at(int number)
+{
+    int found = 0;
+    for (int isa = 0; isa < EMBLA_ISA_COUNT; isa++)
+        if (cpu_has((embla_isa)isa) && found++ == number) return sets[isa]->name;
+    return NULL;
+}

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "base/dtype.h"
@@ -59,6 +60,22 @@ static void every_set_has_its_name_and_all_its_kernels(void **state)
         assert_true(k->dots && k->reach);
         assert_true(k->maximum && k->rotate && k->uniform && k->normal);
     }
+}
+
+/* They are listed from scalar to the best, which is the one chosen. */
+static void the_sets_of_this_cpu_are_listed(void **state)
+{
+    (void)state;
+    int listed = 0;
+    for (size_t i = 0; i < CHECK_SETS; i++) {
+        if (!embla_kernels_find(check_sets[i])) continue;
+        assert_string_equal(embla_kernels_at(listed), check_sets[i]);
+        listed++;
+    }
+    assert_string_equal(embla_kernels_at(0), "scalar");
+    assert_null(embla_kernels_at(listed));
+    assert_null(embla_kernels_at(-1));
+    assert_null(embla_kernels_at(INT_MAX));
 }
 
 /* The environment asks for a set; one that is not there gives scalar, never a crash. */
@@ -544,6 +561,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_that_do_not_exist_are_not_found),
+        cmocka_unit_test(the_sets_of_this_cpu_are_listed),
         cmocka_unit_test(every_set_has_its_name_and_all_its_kernels),
         cmocka_unit_test(the_environment_chooses_the_set),
         cmocka_unit_test(without_the_environment_the_best_set_is_chosen),
