@@ -6,6 +6,8 @@ libraries that each binary needs, and for macOS the oldest system and the signat
 - a binary needs OpenMP, or a library that the system does not bring,
 - a binary is for another CPU than the name of the wheel says,
 - a module for macOS on arm64 has no signature, or one whose checksums are not those of its bytes,
+- a binary for glibc has a memcpy of its own, which is slower: zig links it with the first function of its
+  run-time library that the code needs (of 128-bit integers, for example),
 - a program of an archive needs any library, has names for a debugger, or has 10 MB or more.
 
     wheel_facts.py WHEEL|ARCHIVE..
@@ -41,6 +43,8 @@ def of_elf(data):
     needs = [tag.needed for section in elf.iter_sections() if isinstance(section, DynamicSection)
              for tag in section.iter_tags("DT_NEEDED")]
     cpu = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}.get(elf["e_machine"], elf["e_machine"])
+    if "libc.so.6" in needs and not elf.get_section_by_name(".dynsym").get_symbol_by_name("memcpy"):
+        raise Wrong("it takes no memcpy from libc.so.6, so it has one of its own, which is slower")
     return cpu, needs, []
 
 

@@ -320,6 +320,23 @@ static uint64_t bits_from(size_t bit)
     return two_over_pi[word] << shift | two_over_pi[word + 1] >> (64 - shift);
 }
 
+/* The double nearest to x. What is left of x, the difference, stays in it. Compilers do this by a
+ * function of their run-time library, and with that function zig links its own, slower memcpy. */
+static double take_nearest(wide_signed *x)
+{
+    bool negative = *x < 0;
+    wide size = negative ? -(wide)*x : (wide)*x;
+    int shift = 0;
+    while (size >> shift >> 53) shift++;
+    uint64_t kept = (uint64_t)(size >> shift);
+    wide rest = size - ((wide)kept << shift), half = (wide)1 << shift >> 1;
+    if (rest > half || (half && rest == half && kept % 2)) kept++;
+    wide_signed left = (wide_signed)(size - ((wide)kept << shift));
+    *x = negative ? -left : left;
+    double nearest = (double)(int64_t)kept * power_of_two(shift);
+    return negative ? -nearest : nearest;
+}
+
 /* x = (quarter + 4 n) pi/2 + rest; the rest is about pi/4 at most. For x up to 2^19. */
 static pair near_rest(double x, unsigned *quarter)
 {
@@ -345,9 +362,8 @@ static pair far_rest(double x, unsigned *quarter)
     wide fraction = ((wide)high << 64 | (uint64_t)middle) << 2 | (uint64_t)low >> 62;
     wide_signed part = (wide_signed)fraction / 2;
     *quarter = (unsigned)(high >> 62) + (part < 0);
-    double above = (double)part;
-    pair size = {above * 0x1p-127, (double)(part - (wide_signed)above) * 0x1p-127};
-    return times_pair(size, half_pi);
+    double above = take_nearest(&part), below = take_nearest(&part);
+    return times_pair((pair){above * 0x1p-127, below * 0x1p-127}, half_pi);
 }
 
 static double sine_of(pair r)

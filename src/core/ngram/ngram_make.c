@@ -27,12 +27,20 @@ enum { LAYER_STEP = 10007 };
 
 /* ---- primes ---- */
 
+/* x y modulo n, for numbers up to 2^41: y in two parts, so that no product exceeds 64 bits. */
+static uint64_t product_mod(uint64_t x, uint64_t y, uint64_t n)
+{
+    enum { PART = 21 };
+    uint64_t high = x * (y >> PART) % n;
+    return ((high << PART) + x * (y & ((UINT64_C(1) << PART) - 1))) % n;
+}
+
 static uint64_t power_mod(uint64_t x, uint64_t exponent, uint64_t n)
 {
     uint64_t result = 1;
     for (; exponent > 0; exponent >>= 1) {
-        if (exponent & 1) result = (uint64_t)((wide)result * x % n);
-        x = (uint64_t)((wide)x * x % n);
+        if (exponent & 1) result = product_mod(result, x, n);
+        x = product_mod(x, x, n);
     }
     return result;
 }
@@ -52,7 +60,7 @@ static bool is_prime(uint64_t n)
         uint64_t x = power_mod(bases[i], odd, n);
         bool passed = x == 1 || x == n - 1;
         for (unsigned k = 1; k < twos && !passed; k++) {
-            x = (uint64_t)((wide)x * x % n);
+            x = product_mod(x, x, n);
             passed = x == n - 1;
         }
         if (!passed) return false;
