@@ -33,6 +33,7 @@ list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR}) # Platform/WASI.cmake
 
 set(CMAKE_OSX_SYSROOT "") # zig has its own
 set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined") # which zig adds to debug builds
+set(CMAKE_C_FLAGS_RELEASE_INIT "-Xclang -O3") # zig compiles C with -O2 where -O3 is asked for
 
 # CMake wants one file for each tool: small scripts that call zig.
 set(tools ${CMAKE_BINARY_DIR}/zig-${EMBLA_ZIG_TARGET})
