@@ -18,6 +18,7 @@
 #include "core/progress.h"
 #include "core/verbs.h"
 #include "host/host.h"
+#include "host/paths.h"
 #include "verbs/rows_job.h"
 
 typedef struct {
@@ -241,14 +242,27 @@ static int verify(const cli_args *args, job *j, const char *path)
     return code;
 }
 
+/* The last name of the source's path: a pack is copied to other machines, and tells nothing of the
+ * folders of this one. */
+static void name_source(const char *path, char name[CLI_PATH_MOST])
+{
+    size_t length = (size_t)snprintf(name, CLI_PATH_MOST, "%s", path);
+    if (length >= CLI_PATH_MOST) length = CLI_PATH_MOST - 1;
+    while (length > 1 && embla_system_slash(name) == name + length - 1) name[--length] = '\0';
+    const char *last = cli_path_title(name);
+    memmove(name, last, strlen(last) + 1);
+}
+
 static int write_pack(const cli_args *args, job *j, const char *path)
 {
+    char name[CLI_PATH_MOST];
     size_t count = 0, each = cli_args_size(args, "rows-per-ngram");
     int code = open_source(args, j);
     if (code == CLI_DONE) code = count_ngrams(args, j);
     if (code != CLI_DONE) return code;
     const int64_t *rows = j->frequent ? embla_frequent_rows(j->frequent, &count, &each) : NULL;
-    const embla_pack_options options = {.name = args->operands[0],
+    name_source(args->operands[0], name);
+    const embla_pack_options options = {.name = name,
                                         .ngram = j->ngram,
                                         .rows_per_ngram = each,
                                         .bundles = rows,

@@ -19,6 +19,9 @@ try pack --verify g p.safetensors
 try pack --verify p.safetensors
 try pack g q.safetensors --bundles p.safetensors --json
 try verify p.safetensors
+# the bytes are those of the source, not of its folder
+try pack "$PWD/g/" moved.safetensors -q >/dev/null
+cmp plain.safetensors moved.safetensors && echo "the same bytes" && rm moved.safetensors
 # the source changes; the pack is damaged
 printf 'other' | dd of=g/model.safetensors bs=1 seek=100000 conv=notrunc 2>/dev/null
 try pack --verify g p.safetensors
