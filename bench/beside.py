@@ -23,6 +23,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -192,7 +193,6 @@ NOTES = """
 - Text: lines of 4 MB of enwiki100 with the tokenizers of EMBLA_DATA; without it these jobs are left out. Neither side makes offsets. model2vec's time includes its tokenizer, which is Hugging Face's.
 - The mean of rows: tokens are ready on both sides; model2vec's tokenizer is not timed. `embla_lookup_pool` sums in double, PyTorch and model2vec in float.
 - Nearest rows: exact, by dot product on rows of length 1. NumPy multiplies and uses `argpartition`. faiss is set to multiply matrices from 20 queries (`distance_compute_blas_threshold`), as its older versions do: the default of faiss 1.15 is 128,000, and 256 queries take ten times as long with it.
-- Gradient of all rows: ours clears and reuses one array; PyTorch allocates 154 MB for each result.
 - Decoding uses one thread on both sides.
 - Reading a file: it is in the page cache, and both sides allocate the result. Ours is a NumPy array, for which NumPy asks for huge pages.
 - Optimizers of PyTorch are fused where it has such a variant for CPUs.
@@ -202,6 +202,28 @@ NOTES = """
 - PyTorch with a version that ends in +cu is PyPI's package: it can use a GPU, but here it runs on the CPU.
 - The limit is measured by `embla bench`: for example memcpy of the same bytes, or the bare matrix products. There is no figure for a job that has no limit, or if other programs were busy.
 """
+
+
+# Why a peer is faster: a job and a peer, and a sentence. The page has those of its rows below 1.
+REASONS = (
+    ("EmbeddingBag", "Embla adds the rows of a text in double, PyTorch in float: on one thread that takes a quarter more time. In some runs our second thread also starts late, and the pair is as slow as one thread."),
+    ("^one row a call.*NumPy", "nearly all of the time is Python's, on both sides: a call through ctypes with five arguments beside an index and a copy. The lookup itself is at the limit of memcpy."),
+    ("^training step, gpt2/1x1024", "a quarter of our time is outside of products. With 64 positions in place of 1,024 Embla is ahead, so it is what grows with the positions: attention."),
+)
+
+
+def behind(report):
+    """A sentence for each row of the page that is below 1."""
+    lines = ""
+    for result in report.results:
+        name, ratio = "%s, %s" % (result["job"], result["by"]), result["ours"] / result["theirs"]
+        if "%.2f" % ratio >= "1.00":
+            continue
+        why = [text for pattern, text in REASONS if re.search(pattern, name)]
+        if not why:
+            print("beside.py: no reason is written for %s (%.2f)" % (name, ratio), file=sys.stderr)
+        lines += "- %s, %.2f: %s\n" % (name, ratio, why[0] if why else "the reason is not known.")
+    return "\n## Where the other is faster\n\n" + (lines or "In no row.\n")
 
 
 def machine(report):
@@ -236,7 +258,7 @@ def page(report):
         text += "\n\\* Other programs were busy meanwhile (%d of %d rows). " % (
             marked, len(report.results))
         text += "Such figures can be far off, in either direction: do not quote them.\n"
-    return text + NOTES + REPRODUCE
+    return text + behind(report) + NOTES + REPRODUCE
 
 
 def arguments():
