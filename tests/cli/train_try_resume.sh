@@ -10,7 +10,7 @@ find runs -exec touch -d 2001-01-01 {} +
 rm -r runs/dim=16,seed=1
 embla "${experiment[@]}" --steps 20 --resume runs | mask | tee out
 grep -A 2 ^dim out | cmp - first && echo "the same table"
-find runs -name model.safetensors -newer before
+find runs -name model.safetensors -newer before | LC_ALL=C sort
 echo "-- the same without work"
 embla "${experiment[@]}" --steps 20 --resume runs -q | mask | cmp - first && echo "the same table"
 echo "-- another training in the folder"

@@ -328,6 +328,7 @@ static void a_file_that_is_replaced_passes_its_mode_on(void **state)
     mode_t before = umask(022);
     scratch_write(scratch_path(&s, "out"), old_bytes, sizeof old_bytes);
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        if (modes[i] == 0 && geteuid() != 0) continue; /* only root reads such a file back */
         assert_int_equal(chmod(s.path, modes[i]), 0);
         assert_ok(write_all(s.path));
         assert_int_equal(stat(s.path, &found), 0);
