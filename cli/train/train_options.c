@@ -195,27 +195,20 @@ static int read_freeze(const cli_args *args, embla_train_options *o)
     return code;
 }
 
-/* The final rate keeps the preset's ratio to the peak rate, unless it is given. */
 static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_training *t)
 {
     embla_train_options *o = &t->options;
     embla_schedule *s = &o->schedule;
+    embla_schedule_kind kind = p->schedule;
     const char *schedule = cli_args_text(args, "schedule");
+    double rate = p->rate;
     t->steps = cli_args_given(args, "steps") ? cli_args_count(args, "steps") : p->steps;
-    *s = (embla_schedule){.rate = p->rate,
-                          .steps = t->steps > 0 ? t->steps : p->steps,
-                          .warm_up = p->warm_up,
-                          .kind = p->schedule};
-    if (s->warm_up > s->steps / 10) s->warm_up = s->steps / 10;
-    if (cli_args_given(args, "warm-up")) s->warm_up = cli_args_count(args, "warm-up");
     if (schedule)
-        for (s->kind = 0; strcmp(embla_schedule_name(s->kind), schedule) != 0;) s->kind++;
-    if (s->kind == EMBLA_SCHEDULE_WSD) s->decay = s->steps / 5;
-    int code = read_real(args, "rate", 0, INFINITY, &s->rate);
-    s->final = s->kind == EMBLA_SCHEDULE_CONSTANT || !(p->rate > 0)
-                   ? s->rate
-                   : s->rate * (p->final_rate / p->rate);
-    if (s->rate == p->rate && s->kind != EMBLA_SCHEDULE_CONSTANT) s->final = p->final_rate;
+        for (kind = 0; strcmp(embla_schedule_name(kind), schedule) != 0;) kind++;
+    int code = read_real(args, "rate", 0, INFINITY, &rate);
+    if (code == CLI_DONE && embla_gpt_preset_schedule(p, t->steps, rate, kind, s) != EMBLA_OK)
+        return cli_failed("%s", embla_error());
+    if (cli_args_given(args, "warm-up")) s->warm_up = cli_args_count(args, "warm-up");
     if (code == CLI_DONE) code = read_real(args, "final-rate", 0, INFINITY, &s->final);
     if (code == CLI_DONE) code = read_real(args, "beta1", 0, 1, &o->beta1);
     if (code == CLI_DONE) code = read_real(args, "beta2", 0, 1, &o->beta2);

@@ -95,24 +95,6 @@ static const char *schedule_name(int n)
     return embla_schedule_name((embla_schedule_kind)n);
 }
 
-/* The final rate keeps the preset's ratio to the peak rate, as in the program. */
-static void set_schedule(const embla_gpt_preset *p, int64_t steps, double rate, double final,
-                         int64_t warm_up, int kind, embla_schedule *s)
-{
-    *s = (embla_schedule){.rate = rate > 0 ? rate : p->rate,
-                          .steps = steps > 0 ? steps : p->steps,
-                          .warm_up = p->warm_up,
-                          .kind = kind >= 0 ? (embla_schedule_kind)kind : p->schedule};
-    if (s->warm_up > s->steps / 10) s->warm_up = s->steps / 10;
-    if (warm_up >= 0) s->warm_up = warm_up;
-    if (s->kind == EMBLA_SCHEDULE_WSD) s->decay = s->steps / 5;
-    s->final = s->kind == EMBLA_SCHEDULE_CONSTANT || !(p->rate > 0)
-                   ? s->rate
-                   : s->rate * (p->final_rate / p->rate);
-    if (s->rate == p->rate && s->kind != EMBLA_SCHEDULE_CONSTANT) s->final = p->final_rate;
-    if (final >= 0) s->final = final;
-}
-
 static const char *position_name(int n)
 {
     return embla_positions_name((embla_positions_kind)n);
@@ -182,7 +164,11 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         o->decay = decay >= 0 ? decay : preset.decay;
         o->clip = clip >= 0 ? clip : preset.clip;
         o->compute = bf16 ? EMBLA_BF16 : EMBLA_F32;
-        set_schedule(&preset, steps, rate, final, warm_up, kind, &o->schedule);
+        status = embla_gpt_preset_schedule(&preset, steps, rate > 0 ? rate : -1,
+                                           kind >= 0 ? (embla_schedule_kind)kind : preset.schedule,
+                                           &o->schedule);
+        if (warm_up >= 0) o->schedule.warm_up = warm_up;
+        if (final >= 0) o->schedule.final = final;
         o->engine = (embla_train_engine)engine;
         if (layers) s.shape.layers = layers;
         if (length) s.shape.positions = length;
@@ -193,7 +179,7 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         s.corpus.kind = (embla_corpus_kind)unit;
         s.corpus.seed = o->seed;
         if (strcmp(name, "microgpt") == 0 && unit != EMBLA_CORPUS_TOKENS) s.corpus.documents = true;
-        self = make_object(type, text.text, &s, NULL);
+        self = status == EMBLA_OK ? make_object(type, text.text, &s, NULL) : bind_fail(status);
     }
     bind_path_free(&text);
     return self;

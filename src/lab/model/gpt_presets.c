@@ -146,3 +146,22 @@ embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out)
                       "andrea-120m and llama-mini",
                       name);
 }
+
+embla_status embla_gpt_preset_schedule(const embla_gpt_preset *preset, int64_t steps, double rate,
+                                       embla_schedule_kind kind, embla_schedule *out)
+{
+    EMBLA_NEED(preset);
+    EMBLA_NEED(out);
+    embla_schedule s = {.rate = rate < 0 ? preset->rate : rate,
+                        .steps = steps > 0 ? steps : preset->steps,
+                        .warm_up = preset->warm_up,
+                        .kind = kind};
+    if (s.warm_up > s.steps / 10) s.warm_up = s.steps / 10;
+    if (kind == EMBLA_SCHEDULE_WSD) s.decay = s.steps / 5;
+    s.final = s.rate;
+    if (kind != EMBLA_SCHEDULE_CONSTANT && preset->rate > 0) /* exact if the rate is the preset's */
+        s.final = s.rate == preset->rate ? preset->final_rate
+                                         : s.rate * (preset->final_rate / preset->rate);
+    *out = s;
+    return EMBLA_OK;
+}
