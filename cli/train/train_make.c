@@ -198,10 +198,7 @@ static int set_words(cli_training *t)
     if (!t->words) return cli_failed("no memory for %" PRId64 " words", vocab);
     if (t->vocab) return copy_words(t);
     for (int64_t i = 0; i < vocab && i < known; i++)
-        t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
-    int32_t bos = embla_corpus_bos(t->corpus), unknown = embla_corpus_unknown(t->corpus, NULL);
-    if (bos >= 0) t->words[bos] = CLI_BOS_NAME; /* the corpus has no text for these */
-    if (unknown >= 0) t->words[unknown] = CLI_UNKNOWN_NAME;
+        t->words[i] = embla_corpus_name(t->corpus, (int32_t)i);
     return CLI_DONE;
 }
 

@@ -14,10 +14,6 @@
 
 enum { CLI_WATCH_ASKED = 16, CLI_WATCH_MOVERS = 5, CLI_WATCH_NEAR = 5 };
 
-/* The names of the token that begins a document, and of all words outside the vocabulary. */
-#define CLI_BOS_NAME     "<bos>"
-#define CLI_UNKNOWN_NAME "<unk>"
-
 typedef struct {
     int64_t token;
     double moved; /* distance from the initial row */

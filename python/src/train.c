@@ -38,17 +38,14 @@ static void release(training *t)
 
 /* ---- making ---- */
 
-/* The words of the corpus; tokens without text get the names that the program uses. */
+/* The names of all tokens. */
 static embla_status set_words(training *t, int64_t vocab)
 {
     int64_t known = embla_corpus_vocab(t->corpus);
     t->words = calloc((size_t)vocab, sizeof *t->words);
     if (!t->words) return EMBLA_ERR_MEMORY;
     for (int64_t i = 0; i < vocab && i < known; i++)
-        t->words[i] = embla_corpus_word(t->corpus, (int32_t)i, NULL);
-    int32_t bos = embla_corpus_bos(t->corpus), unknown = embla_corpus_unknown(t->corpus, NULL);
-    if (bos >= 0) t->words[bos] = "<bos>";
-    if (unknown >= 0) t->words[unknown] = "<unk>";
+        t->words[i] = embla_corpus_name(t->corpus, (int32_t)i);
     return EMBLA_OK;
 }
 

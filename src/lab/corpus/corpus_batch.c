@@ -54,6 +54,14 @@ const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t 
     return corpus->characters[token].text;
 }
 
+const char *embla_corpus_name(const embla_corpus *corpus, int32_t token)
+{
+    if (!corpus || token < 0) return NULL;
+    if (token == embla_corpus_bos(corpus)) return "<bos>"; /* the corpus has no text for these */
+    if (token == embla_corpus_unknown(corpus, NULL)) return "<unk>";
+    return embla_corpus_word(corpus, token, NULL);
+}
+
 int32_t embla_corpus_unknown(const embla_corpus *corpus, int64_t *count)
 {
     if (count) *count = corpus ? (int64_t)corpus->unknown : 0;

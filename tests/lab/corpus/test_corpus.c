@@ -101,6 +101,11 @@ static void lines_are_documents_between_two_bos(void **state)
     assert_null(embla_corpus_word(c, 5, NULL));
     assert_null(embla_corpus_word(c, -1, NULL));
     assert_null(embla_corpus_word(c, 6, NULL));
+    assert_string_equal(embla_corpus_name(c, 0), embla_corpus_word(c, 0, NULL));
+    assert_string_equal(embla_corpus_name(c, embla_corpus_bos(c)), "<bos>");
+    assert_null(embla_corpus_name(c, -1));
+    assert_null(embla_corpus_name(c, 6));
+    assert_null(embla_corpus_name(NULL, 0));
     embla_corpus_free(c);
     embla_corpus_free(NULL);
 }

@@ -86,6 +86,7 @@ static void the_most_frequent_words_come_first_and_ties_in_order_of_bytes(void *
         assert_int_equal(length, strlen(wanted[i]));
     }
     assert_null(embla_corpus_word(c, 4, NULL));
+    assert_string_equal(embla_corpus_name(c, 4), "<unk>");
     assert_null(embla_corpus_word(c, -1, NULL));
     assert_int_equal(embla_corpus_unknown(c, &unknown), 4);
     assert_int_equal(unknown, 1);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "answer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    char *bytes;
+    size_t count, room;
+    bool failed; /* no memory: what follows is dropped */
+    bool comma;  /* before the next element */
+} answer;
+
+static const char no_memory[] = "{\"error\":\"there is not enough memory for the answer\"}";
+
+static void add(const char *bytes, size_t count)
+{
+    if (answer.failed) return;
+    if (answer.room - answer.count < count + 1) {
+        size_t room = (answer.count + count + 1) * 2;
+        char *more = room > count ? realloc(answer.bytes, room) : NULL;
+        if (!more) {
+            answer.failed = true;
+            return;
+        }
+        answer.bytes = more;
+        answer.room = room;
+    }
+    memcpy(answer.bytes + answer.count, bytes, count);
+    answer.count += count;
+    answer.bytes[answer.count] = '\0';
+}
+
+__attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
+{
+    char text[64];
+    va_list list;
+    va_start(list, format);
+    int count = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    add(text, count > 0 ? (size_t)count : 0);
+}
+
+/* The text in quotes. Bytes that are not UTF-8 are left to the reader, which replaces them. */
+static void quote(const char *bytes, size_t length)
+{
+    add("\"", 1);
+    for (size_t i = 0, from = 0; i <= length; i++) {
+        unsigned char c = i < length ? (unsigned char)bytes[i] : '"';
+        if (c >= 0x20 && c != '"' && c != '\\') continue;
+        add(bytes + from, i - from);
+        from = i + 1;
+        if (i == length) break;
+        print(c < 0x20 ? "\\u%04x" : "\\%c", c);
+    }
+    add("\"", 1);
+}
+
+static void begin_element(const char *key)
+{
+    if (answer.comma) add(",", 1);
+    answer.comma = true;
+    if (!key) return;
+    quote(key, strlen(key));
+    add(":", 1);
+}
+
+void answer_begin(void)
+{
+    answer.count = 0;
+    answer.failed = answer.comma = false;
+    add("{", 1);
+}
+
+const char *answer_end(void)
+{
+    add("}", 1);
+    return answer.failed ? no_memory : answer.bytes;
+}
+
+const char *answer_refused(const char *sentence)
+{
+    answer_begin();
+    answer_text("error", sentence, strlen(sentence));
+    return answer_end();
+}
+
+const char *answer_failed(void)
+{
+    return answer_refused(embla_error());
+}
+
+void answer_open(const char *key, char bracket)
+{
+    begin_element(key);
+    add(&bracket, 1);
+    answer.comma = false;
+}
+
+void answer_close(char bracket)
+{
+    add(bracket == '[' ? "]" : "}", 1);
+    answer.comma = true;
+}
+
+void answer_text(const char *key, const char *bytes, size_t length)
+{
+    begin_element(key);
+    if (bytes)
+        quote(bytes, length);
+    else
+        add("null", 4);
+}
+
+void answer_whole(const char *key, int64_t number)
+{
+    begin_element(key);
+    print("%" PRId64, number);
+}
+
+void answer_bool(const char *key, bool value)
+{
+    begin_element(key);
+    print("%s", value ? "true" : "false");
+}
+
+void answer_real(const char *key, double number)
+{
+    begin_element(key);
+    if (isfinite(number))
+        print("%.17g", number);
+    else
+        add("null", 4);
+}
+
+void answer_float(const char *key, float number)
+{
+    begin_element(key);
+    if (isfinite(number))
+        print("%.9g", (double)number);
+    else
+        add("null", 4);
+}
+
+void answer_rows(const char *key, const float *rows, size_t count, size_t dim)
+{
+    answer_open(key, '[');
+    for (size_t i = 0; i < count; i++) {
+        answer_open(NULL, '[');
+        for (size_t k = 0; k < dim; k++) answer_float(NULL, rows[i * dim + k]);
+        answer_close('[');
+    }
+    answer_close('[');
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training of the page: the preset microgpt with the choices of a learner, computed by plain
+ * loops, so that `embla train --preset microgpt --engine none` gives the same bits anywhere.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embla_learn.h"
+#include "embla_train.h"
+
+#include "answer.h"
+#include "geometry.h"
+#include "play.h"
+
+enum { SAMPLE_TOKENS = 200 };
+
+struct play_training {
+    embla_corpus *corpus;
+    embla_gpt *gpt;
+    embla_train *train;
+    embla_train_options options;
+    embla_gpt_shape shape;
+    embla_train_report last;
+    float *before;      /* the rows before the last step */
+    int32_t *read;      /* tokens of a batch, .. */
+    int32_t *targets;   /* .. and those after them */
+    bool *seen;         /* for each token */
+    const char **words; /* the names of all tokens */
+};
+
+/* ---- making ---- */
+
+static uint64_t seed_of(const play_choices *c)
+{
+    return c->seed != 0 ? (uint64_t)(uint32_t)c->seed : 1;
+}
+
+static embla_status open_corpus(play_training *t, const char *path, const play_choices *c)
+{
+    const embla_corpus_options options = {.kind = c->words > 0 ? EMBLA_CORPUS_WORDS
+                                                               : EMBLA_CORPUS_CHARACTERS,
+                                          .documents = true,
+                                          .seed = seed_of(c),
+                                          .max_words = c->words};
+    return embla_corpus_open(path, &options, &t->corpus);
+}
+
+static embla_status make(play_training *t, const play_choices *c)
+{
+    embla_gpt_preset preset;
+    embla_status status = embla_gpt_preset_find("microgpt", &preset);
+    if (status != EMBLA_OK) return status;
+    embla_gpt_shape shape = preset.shape;
+    if (c->positions > 0) shape.position_kind = (embla_positions_kind)(c->positions - 1);
+    if (c->tied != 0) shape.untied = c->tied < 0;
+    embla_gpt_resize(&shape, (size_t)(c->dim > 0 ? c->dim : 0), 0);
+    shape.vocab = embla_corpus_vocab(t->corpus);
+    t->options = (embla_train_options){.batch = preset.batch,
+                                       .length = preset.length,
+                                       .beta1 = preset.beta1,
+                                       .beta2 = preset.beta2,
+                                       .epsilon = preset.epsilon,
+                                       .decay = preset.decay,
+                                       .clip = preset.clip,
+                                       .seed = seed_of(c),
+                                       .engine = EMBLA_TRAIN_ENGINE_NONE};
+    status =
+        embla_gpt_preset_schedule(&preset, c->steps > 0 ? c->steps : 0, c->rate > 0 ? c->rate : -1,
+                                  preset.schedule, &t->options.schedule);
+    if (status == EMBLA_OK) status = embla_gpt_new(&shape, t->options.seed, preset.spread, &t->gpt);
+    if (status == EMBLA_OK) status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
+    if (status == EMBLA_OK) status = embla_train_describe(t->train, &t->options);
+    return status == EMBLA_OK ? embla_gpt_describe(t->gpt, &t->shape) : status;
+}
+
+static embla_status take_memory(play_training *t)
+{
+    size_t vocab = (size_t)t->shape.vocab, batch = t->options.batch * t->options.length;
+    t->before = malloc(vocab * t->shape.dim * sizeof *t->before);
+    t->read = malloc(batch * sizeof *t->read);
+    t->targets = malloc(batch * sizeof *t->targets);
+    t->seen = malloc(vocab * sizeof *t->seen);
+    t->words = calloc(vocab, sizeof *t->words);
+    if (!t->before || !t->read || !t->targets || !t->seen || !t->words) return EMBLA_ERR_MEMORY;
+    for (size_t i = 0; i < vocab; i++) t->words[i] = embla_corpus_name(t->corpus, (int32_t)i);
+    return EMBLA_OK;
+}
+
+play_training *play_train(const char *path, const play_choices *choices)
+{
+    play_training *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    embla_status status = open_corpus(t, path, choices);
+    if (status == EMBLA_OK) status = make(t, choices);
+    if (status == EMBLA_OK) status = take_memory(t);
+    if (status == EMBLA_OK) return t;
+    play_train_close(t);
+    return NULL;
+}
+
+void play_train_close(play_training *training)
+{
+    if (!training) return;
+    embla_train_free(training->train);
+    embla_gpt_free(training->gpt);
+    embla_corpus_free(training->corpus);
+    free(training->before);
+    free(training->read);
+    free(training->targets);
+    free(training->seen);
+    free(training->words);
+    free(training);
+}
+
+const char *play_train_about(const play_training *training)
+{
+    const play_training *t = training;
+    answer_begin();
+    answer_whole("vocab", t->shape.vocab);
+    answer_whole("dim", (int64_t)t->shape.dim);
+    answer_whole("steps", t->options.schedule.steps);
+    answer_whole("parameters", embla_gpt_parameters(t->gpt));
+    answer_bool("tied", !t->shape.untied);
+    answer_real("guessing", log((double)t->shape.vocab));
+    answer_open("words", '[');
+    for (int64_t i = 0; i < t->shape.vocab; i++)
+        answer_text(NULL, t->words[i], t->words[i] ? strlen(t->words[i]) : 0);
+    answer_close('[');
+    return answer_end();
+}
+
+/* ---- steps ---- */
+
+static const float *rows_of(const play_training *t)
+{
+    return embla_table_row(embla_gpt_tokens(t->gpt), 0);
+}
+
+/* Marks the tokens of the batch that a step reads. */
+static embla_status mark_read(play_training *t, int64_t step)
+{
+    const embla_corpus_request request = {
+        .step = step, .batch = t->options.batch, .length = t->options.length};
+    size_t used = 0;
+    embla_status status = embla_corpus_batch(t->corpus, &request, t->read, t->targets, &used);
+    memset(t->seen, 0, (size_t)t->shape.vocab * sizeof *t->seen);
+    for (size_t i = 0; status == EMBLA_OK && i < t->options.batch * used; i++)
+        if (t->targets[i] != EMBLA_TARGET_IGNORE) t->seen[t->read[i]] = true;
+    return status;
+}
+
+const char *play_train_steps(play_training *training, int32_t steps)
+{
+    play_training *t = training;
+    const size_t dim = t->shape.dim, bytes = dim * sizeof(float);
+    const float *rows = rows_of(t);
+    for (int32_t i = 0; i < steps; i++) {
+        if (i + 1 == steps) {
+            memcpy(t->before, rows, (size_t)t->shape.vocab * bytes);
+            if (mark_read(t, embla_train_steps(t->train)) != EMBLA_OK) return answer_failed();
+        }
+        if (embla_train_step(t->train, &t->last) != EMBLA_OK) return answer_failed();
+    }
+    answer_begin();
+    answer_whole("step", embla_train_steps(t->train));
+    answer_real("loss", t->last.loss);
+    answer_real("rate", t->last.rate);
+    answer_real("norm", t->last.norm);
+    answer_open("read", '[');
+    for (int64_t i = 0; i < t->shape.vocab && steps > 0; i++)
+        if (t->seen[i]) answer_whole(NULL, i);
+    answer_close('[');
+    answer_open("moved", '[');
+    for (int64_t i = 0; i < t->shape.vocab && steps > 0; i++)
+        if (memcmp(rows + (size_t)i * dim, t->before + (size_t)i * dim, bytes) != 0)
+            answer_whole(NULL, i);
+    answer_close('[');
+    return answer_end();
+}
+
+const char *play_train_plane(const play_training *training)
+{
+    return geometry_plane(embla_gpt_tokens(training->gpt));
+}
+
+const char *play_train_near(const play_training *training, int32_t id, size_t top)
+{
+    return geometry_near(embla_gpt_tokens(training->gpt), id, top);
+}
+
+/* ---- what it writes ---- */
+
+static embla_status write_tokens(const play_training *t, embla_decoder *decoder, float *hidden,
+                                 double temperature, int32_t seed)
+{
+    const bool words = t->words[0] && strlen(t->words[0]) > 1;
+    const int32_t bos = embla_corpus_bos(t->corpus);
+    const size_t most = t->shape.positions < SAMPLE_TOKENS ? t->shape.positions : SAMPLE_TOKENS;
+    int32_t token = bos >= 0 ? bos : 0;
+    embla_head head;
+    embla_status status = embla_decoder_head(decoder, &head);
+    answer_open("tokens", '[');
+    for (size_t i = 0; status == EMBLA_OK && i < most; i++) {
+        embla_choice choice = {0};
+        const embla_sample_options sampling = {
+            .temperature = temperature, .seed = (uint64_t)(uint32_t)seed, .step = (int64_t)i};
+        status = embla_decoder_append(decoder, &token, 1, NULL, hidden);
+        if (status == EMBLA_OK) status = embla_head_sample(&head, hidden, 1, &sampling, &choice);
+        if (status != EMBLA_OK || choice.token < 0 || choice.token == bos) break;
+        token = choice.token;
+        answer_whole(NULL, token);
+    }
+    answer_close('[');
+    answer_bool("spaces", words);
+    return status;
+}
+
+const char *play_train_sample(const play_training *training, double temperature, int32_t seed)
+{
+    const play_training *t = training;
+    embla_decoder *decoder = NULL;
+    float *hidden = malloc(t->shape.dim * sizeof *hidden);
+    if (!hidden) return answer_refused("there is not enough memory for a sample");
+    embla_status status = embla_decoder_new(t->gpt, t->shape.positions, &decoder);
+    answer_begin();
+    if (status == EMBLA_OK) status = write_tokens(t, decoder, hidden, temperature, seed);
+    embla_decoder_free(decoder);
+    free(hidden);
+    return status == EMBLA_OK ? answer_end() : answer_failed();
+}
+
+const char *play_train_save(const play_training *training, const char *folder)
+{
+    if (embla_train_save_model(training->train, folder, training->words) != EMBLA_OK)
+        return answer_failed();
+    answer_begin();
+    answer_text("folder", folder, strlen(folder));
+    return answer_end();
+}
