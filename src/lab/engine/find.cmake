@@ -21,3 +21,14 @@ if(NOT EMBLA_ENGINE_USED MATCHES "^(onednn|cblas|none)$")
 elseif(EMBLA_ENGINE_USED STREQUAL onednn AND NOT DNNL_INCLUDE)
   message(FATAL_ERROR "EMBLA_ENGINE=onednn needs dnnl.h (Debian: libdnnl-dev)")
 endif()
+
+# What follows "libdnnl.so." in the name that programs load. It is the major version, and in Debian 13 the
+# minor too. If the library is not here, as in a cross build, onednn.c takes the major version of the header.
+set(EMBLA_ONEDNN_VERSION "")
+find_library(DNNL_LIBRARY dnnl)
+if(EMBLA_ENGINE_USED STREQUAL onednn AND DNNL_LIBRARY AND CMAKE_READELF)
+  execute_process(COMMAND ${CMAKE_READELF} -d ${DNNL_LIBRARY} OUTPUT_VARIABLE found ERROR_QUIET)
+  if(found MATCHES "SONAME[^\n]*libdnnl[.]so[.]([0-9.]+)")
+    set(EMBLA_ONEDNN_VERSION ${CMAKE_MATCH_1})
+  endif()
+endif()

@@ -17,10 +17,12 @@
 #if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP && DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_SEQ
 #error "this oneDNN does not use OpenMP; use one that does, or build with -DEMBLA_ENGINE=cblas"
 #endif
+#ifndef EMBLA_ONEDNN_VERSION /* what find.cmake reads in the library */
 #if DNNL_VERSION_MAJOR >= 3
-#define DNNL_MAJOR "3"
+#define EMBLA_ONEDNN_VERSION "3"
 #else
-#define DNNL_MAJOR "2"
+#define EMBLA_ONEDNN_VERSION "2"
+#endif
 #endif
 
 /* clang-format off */
@@ -86,8 +88,9 @@ static const char *find_openmp(void *library, functions *table)
 
 static void load(embla_library *out)
 {
-    static const char *const names[] = {"libdnnl.so." DNNL_MAJOR, NULL};
-    void *library = embla_library_load(names, "oneDNN (Debian: libdnnl" DNNL_MAJOR ")", out->error);
+    static const char *const names[] = {"libdnnl.so." EMBLA_ONEDNN_VERSION, NULL};
+    static const char package[] = "oneDNN (Debian: libdnnl" EMBLA_ONEDNN_VERSION ")";
+    void *library = embla_library_load(names, package, out->error);
     if (!library) return;
     const char *missing = find_dnnl(library, &dnn);
     if (!missing) missing = find_openmp(library, &dnn);
