@@ -67,8 +67,8 @@ EMBLA_API int64_t embla_corpus_documents(const embla_corpus *corpus); /* 1 for a
 /* The text of a token: *length bytes, then a 0. length may be NULL. NULL if the token has no text
  * (BOS, the token of unknown words, tokens of a file). */
 EMBLA_API const char *embla_corpus_word(const embla_corpus *corpus, int32_t token, size_t *length);
-/* The name of a token, for embla_gpt_save: its text, "<bos>" or "<unk>". NULL for a token of a file.
- */
+/* The name of a token, as embla_gpt_save takes it: its text, "<bos>" or "<unk>". NULL for a token
+ * of a file. */
 EMBLA_API const char *embla_corpus_name(const embla_corpus *corpus, int32_t token);
 /* The BOS token; -1 if there is none. */
 EMBLA_API int32_t embla_corpus_bos(const embla_corpus *corpus);
