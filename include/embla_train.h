@@ -225,13 +225,6 @@ typedef struct {
  * "llama-mini"; NULL past the last. A preset with vocab 0 uses the corpus's vocabulary. */
 EMBLA_API const char *embla_gpt_preset_name(size_t n);
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out);
-/* The schedule of a training with a preset. steps 0 means those of the preset, and a rate below 0
- * its rate. The warm-up is that of the preset, but at most a tenth of the steps. The final rate
- * keeps its ratio to the rate. EMBLA_SCHEDULE_WSD decays over the last fifth. */
-EMBLA_API EMBLA_CHECKED embla_status embla_gpt_preset_schedule(const embla_gpt_preset *preset,
-                                                               int64_t steps, double rate,
-                                                               embla_schedule_kind kind,
-                                                               embla_schedule *out);
 
 /* Gives the shape of a preset another dim or number of heads; 0 keeps it. hidden and kv_heads keep
  * their ratios. Where heads is 0, the shape gets the most heads, but no more than it had, that
@@ -460,6 +453,15 @@ typedef struct {
     embla_train_engine engine; /* NONE cannot be used with negatives */
     uint64_t reserved[4];      /* must be 0 */
 } embla_train_options;
+
+/* The options of a training with a preset: its batch, length, optimizer and schedule; the others
+ * are 0. steps 0 means those of the preset, and a rate below 0 its rate. The warm-up is that of the
+ * preset, but at most a tenth of the steps. The final rate keeps its ratio to the rate.
+ * EMBLA_SCHEDULE_WSD decays over the last fifth. */
+EMBLA_API EMBLA_CHECKED embla_status embla_gpt_preset_options(const embla_gpt_preset *preset,
+                                                              int64_t steps, double rate,
+                                                              embla_schedule_kind kind,
+                                                              embla_train_options *out);
 
 /* Creates a training of gpt on corpus, at step 0. Both must outlive it. It needs the memory that
  * embla_gpt_plan_memory computes; steps allocate nothing that stays. It uses the gradients of the

@@ -56,18 +56,10 @@ static embla_status make(play_training *t, const play_choices *c)
     if (c->tied != 0) shape.untied = c->tied < 0;
     embla_gpt_resize(&shape, (size_t)(c->dim > 0 ? c->dim : 0), 0);
     shape.vocab = embla_corpus_vocab(t->corpus);
-    t->options = (embla_train_options){.batch = preset.batch,
-                                       .length = preset.length,
-                                       .beta1 = preset.beta1,
-                                       .beta2 = preset.beta2,
-                                       .epsilon = preset.epsilon,
-                                       .decay = preset.decay,
-                                       .clip = preset.clip,
-                                       .seed = seed_of(c),
-                                       .engine = EMBLA_TRAIN_ENGINE_NONE};
-    status =
-        embla_gpt_preset_schedule(&preset, c->steps > 0 ? c->steps : 0, c->rate > 0 ? c->rate : -1,
-                                  preset.schedule, &t->options.schedule);
+    status = embla_gpt_preset_options(&preset, c->steps > 0 ? c->steps : 0,
+                                      c->rate > 0 ? c->rate : -1, preset.schedule, &t->options);
+    t->options.seed = seed_of(c);
+    t->options.engine = EMBLA_TRAIN_ENGINE_NONE;
     if (status == EMBLA_OK) status = embla_gpt_new(&shape, t->options.seed, preset.spread, &t->gpt);
     if (status == EMBLA_OK) status = embla_train_new(t->gpt, t->corpus, &t->options, &t->train);
     if (status == EMBLA_OK) status = embla_train_describe(t->train, &t->options);

@@ -206,7 +206,7 @@ static int read_training(const cli_args *args, const embla_gpt_preset *p, cli_tr
     if (schedule)
         for (kind = 0; strcmp(embla_schedule_name(kind), schedule) != 0;) kind++;
     int code = read_real(args, "rate", 0, INFINITY, &rate);
-    if (code == CLI_DONE && embla_gpt_preset_schedule(p, t->steps, rate, kind, s) != EMBLA_OK)
+    if (code == CLI_DONE && embla_gpt_preset_options(p, t->steps, rate, kind, o) != EMBLA_OK)
         return cli_failed("%s", embla_error());
     if (cli_args_given(args, "warm-up")) s->warm_up = cli_args_count(args, "warm-up");
     if (code == CLI_DONE) code = read_real(args, "final-rate", 0, INFINITY, &s->final);
@@ -297,18 +297,10 @@ int cli_options_read(const cli_args *args, cli_training *t)
     if (from && cli_args_given(args, "token-spread"))
         return cli_usage("--token-spread has no effect: the rows come from --from");
     if (from) t->shape.dropout = -1; /* the model's own, unless --dropout is given */
-    t->options =
-        (embla_train_options){.batch = preset.batch,
-                              .length = preset.length,
-                              .beta1 = preset.beta1,
-                              .beta2 = preset.beta2,
-                              .epsilon = preset.epsilon,
-                              .decay = preset.decay,
-                              .clip = preset.clip,
-                              .compute = cli_args_flag(args, "bf16") ? EMBLA_BF16 : EMBLA_F32,
-                              .seed = (uint64_t)cli_args_count(args, "seed"),
-                              .threads = t->ranks.threads};
     int code = read_training(args, &preset, t);
+    t->options.compute = cli_args_flag(args, "bf16") ? EMBLA_BF16 : EMBLA_F32;
+    t->options.seed = (uint64_t)cli_args_count(args, "seed");
+    t->options.threads = t->ranks.threads;
     if (code == CLI_DONE) code = read_real(args, "token-spread", 0, 1e6, &t->token_spread);
     if (code == CLI_DONE) code = read_shape(args, &t->shape);
     if (code == CLI_DONE) code = read_ngram(args, t);

@@ -153,17 +153,17 @@ static PyObject *train_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         embla_train_options *o = &s.options;
         s.shape = preset.shape;
         s.spread = preset.spread;
-        o->batch = batch ? batch : preset.batch;
-        o->length = length ? length : preset.length;
-        o->beta1 = preset.beta1;
-        o->beta2 = preset.beta2;
-        o->epsilon = preset.epsilon;
-        o->decay = decay >= 0 ? decay : preset.decay;
-        o->clip = clip >= 0 ? clip : preset.clip;
+        const embla_train_options asked = *o;
+        status =
+            embla_gpt_preset_options(&preset, steps, rate > 0 ? rate : -1,
+                                     kind >= 0 ? (embla_schedule_kind)kind : preset.schedule, o);
+        o->seed = asked.seed;
+        o->threads = asked.threads;
+        if (batch) o->batch = batch;
+        if (length) o->length = length;
+        if (decay >= 0) o->decay = decay;
+        if (clip >= 0) o->clip = clip;
         o->compute = bf16 ? EMBLA_BF16 : EMBLA_F32;
-        status = embla_gpt_preset_schedule(&preset, steps, rate > 0 ? rate : -1,
-                                           kind >= 0 ? (embla_schedule_kind)kind : preset.schedule,
-                                           &o->schedule);
         if (warm_up >= 0) o->schedule.warm_up = warm_up;
         if (final >= 0) o->schedule.final = final;
         o->engine = (embla_train_engine)engine;

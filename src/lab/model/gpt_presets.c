@@ -147,11 +147,9 @@ embla_status embla_gpt_preset_find(const char *name, embla_gpt_preset *out)
                       name);
 }
 
-embla_status embla_gpt_preset_schedule(const embla_gpt_preset *preset, int64_t steps, double rate,
-                                       embla_schedule_kind kind, embla_schedule *out)
+static embla_schedule schedule_of(const embla_gpt_preset *preset, int64_t steps, double rate,
+                                  embla_schedule_kind kind)
 {
-    EMBLA_NEED(preset);
-    EMBLA_NEED(out);
     embla_schedule s = {.rate = rate < 0 ? preset->rate : rate,
                         .steps = steps > 0 ? steps : preset->steps,
                         .warm_up = preset->warm_up,
@@ -162,6 +160,21 @@ embla_status embla_gpt_preset_schedule(const embla_gpt_preset *preset, int64_t s
     if (kind != EMBLA_SCHEDULE_CONSTANT && preset->rate > 0) /* exact if the rate is the preset's */
         s.final = s.rate == preset->rate ? preset->final_rate
                                          : s.rate * (preset->final_rate / preset->rate);
-    *out = s;
+    return s;
+}
+
+embla_status embla_gpt_preset_options(const embla_gpt_preset *preset, int64_t steps, double rate,
+                                      embla_schedule_kind kind, embla_train_options *out)
+{
+    EMBLA_NEED(preset);
+    EMBLA_NEED(out);
+    *out = (embla_train_options){.batch = preset->batch,
+                                 .length = preset->length,
+                                 .schedule = schedule_of(preset, steps, rate, kind),
+                                 .beta1 = preset->beta1,
+                                 .beta2 = preset->beta2,
+                                 .epsilon = preset->epsilon,
+                                 .decay = preset->decay,
+                                 .clip = preset->clip};
     return EMBLA_OK;
 }

@@ -63,30 +63,34 @@ static int64_t parameters_of(const char *name, int64_t vocab)
     return parameters;
 }
 
-static void a_preset_has_a_schedule_for_any_steps_rate_and_kind(void **state)
+static void a_preset_has_options_for_any_steps_rate_and_kind(void **state)
 {
     embla_gpt_preset p;
-    embla_schedule s;
+    embla_train_options o;
+    const embla_schedule *s = &o.schedule;
     (void)state;
     assert_ok(embla_gpt_preset_find("gpt2-mini", &p));
     assert_true(p.warm_up > 0 && p.final_rate > 0 && p.final_rate < p.rate);
-    assert_ok(embla_gpt_preset_schedule(&p, 0, -1, p.schedule, &s));
-    assert_int_equal(s.steps, p.steps);
-    assert_int_equal(s.kind, p.schedule);
-    assert_true(s.rate == p.rate && s.final == p.final_rate && s.decay == 0);
-    assert_true(s.warm_up == (p.warm_up < p.steps / 10 ? p.warm_up : p.steps / 10));
-    assert_ok(embla_gpt_preset_schedule(&p, 50, p.rate / 4, EMBLA_SCHEDULE_WSD, &s));
-    assert_int_equal(s.steps, 50);
-    assert_int_equal(s.warm_up, 5);
-    assert_int_equal(s.decay, 10);
-    assert_true(s.rate == p.rate / 4);
-    assert_true(fabs(s.final / p.final_rate - 0.25) < 1e-15);
-    assert_ok(embla_gpt_preset_schedule(&p, 50, 0.5, EMBLA_SCHEDULE_CONSTANT, &s));
-    assert_true(s.rate == 0.5 && s.final == 0.5);
-    assert_ok(embla_gpt_preset_schedule(&p, 50, 0, EMBLA_SCHEDULE_COSINE, &s));
-    assert_true(s.rate == 0 && s.final == 0);
-    assert_int_equal(embla_gpt_preset_schedule(NULL, 1, 1, p.schedule, &s), EMBLA_ERR_ARGUMENT);
-    assert_int_equal(embla_gpt_preset_schedule(&p, 1, 1, p.schedule, NULL), EMBLA_ERR_ARGUMENT);
+    assert_ok(embla_gpt_preset_options(&p, 0, -1, p.schedule, &o));
+    assert_true(o.batch == p.batch && o.length == p.length && o.clip == p.clip);
+    assert_true(o.beta1 == p.beta1 && o.beta2 == p.beta2 && o.epsilon == p.epsilon);
+    assert_true(o.decay == p.decay && o.seed == 0 && o.engine == EMBLA_TRAIN_ENGINE_AUTO);
+    assert_int_equal(s->steps, p.steps);
+    assert_int_equal(s->kind, p.schedule);
+    assert_true(s->rate == p.rate && s->final == p.final_rate && s->decay == 0);
+    assert_true(s->warm_up == (p.warm_up < p.steps / 10 ? p.warm_up : p.steps / 10));
+    assert_ok(embla_gpt_preset_options(&p, 50, p.rate / 4, EMBLA_SCHEDULE_WSD, &o));
+    assert_int_equal(s->steps, 50);
+    assert_int_equal(s->warm_up, 5);
+    assert_int_equal(s->decay, 10);
+    assert_true(s->rate == p.rate / 4);
+    assert_true(fabs(s->final / p.final_rate - 0.25) < 1e-15);
+    assert_ok(embla_gpt_preset_options(&p, 50, 0.5, EMBLA_SCHEDULE_CONSTANT, &o));
+    assert_true(s->rate == 0.5 && s->final == 0.5);
+    assert_ok(embla_gpt_preset_options(&p, 50, 0, EMBLA_SCHEDULE_COSINE, &o));
+    assert_true(s->rate == 0 && s->final == 0);
+    assert_int_equal(embla_gpt_preset_options(NULL, 1, 1, p.schedule, &o), EMBLA_ERR_ARGUMENT);
+    assert_int_equal(embla_gpt_preset_options(&p, 1, 1, p.schedule, NULL), EMBLA_ERR_ARGUMENT);
 }
 
 static void parameters_are_as_many_as_published(void **state)
@@ -579,7 +583,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_preset_has_a_schedule_for_any_steps_rate_and_kind),
+        cmocka_unit_test(a_preset_has_options_for_any_steps_rate_and_kind),
         cmocka_unit_test(parameters_are_as_many_as_published),
         cmocka_unit_test(presets_are_found_by_name),
         cmocka_unit_test(microgpt_is_trained_as_its_program_does),
