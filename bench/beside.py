@@ -206,7 +206,7 @@ NOTES = """
 
 # Why a peer is faster: a job and a peer, and a sentence. The page has those of its rows below 1.
 REASONS = (
-    ("EmbeddingBag", "Embla adds the rows of a text in double, PyTorch in float: on one thread that takes a quarter more time. In some runs our second thread also starts late, and the pair is as slow as one thread."),
+    ("EmbeddingBag", "Embla adds the rows of a text in double, PyTorch in float: on one thread that takes a quarter more time. In some runs our second thread gains nothing, for a reason that is not known yet."),
     ("^one row a call.*NumPy", "nearly all of the time is Python's, on both sides: a call through ctypes with five arguments beside an index and a copy. The lookup itself is at the limit of memcpy."),
     ("^training step, gpt2/1x1024", "a quarter of our time is outside of products. With 64 positions in place of 1,024 Embla is ahead, so it is what grows with the positions: attention."),
 )
