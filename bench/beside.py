@@ -217,7 +217,7 @@ def behind(report):
     lines = ""
     for result in report.results:
         name, ratio = "%s, %s" % (result["job"], result["by"]), result["ours"] / result["theirs"]
-        if "%.2f" % ratio >= "1.00":
+        if round(ratio, 2) >= 1:
             continue
         why = [text for pattern, text in REASONS if re.search(pattern, name)]
         if not why:

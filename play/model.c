@@ -111,17 +111,11 @@ void play_close(play_model *model)
     free(model);
 }
 
-static const char *word_of(const play_model *m, int32_t token, size_t *length)
+static void answer_word(const play_model *m, int32_t token)
 {
-    *length = 0;
-    return m->vocab ? embla_vocab_word(m->vocab, token, length) : NULL;
-}
-
-static void answer_word(const play_model *m, const char *key, int32_t token)
-{
-    size_t length;
-    const char *word = word_of(m, token, &length);
-    answer_text(key, word, length);
+    size_t length = 0;
+    const char *word = m->vocab ? embla_vocab_word(m->vocab, token, &length) : NULL;
+    answer_text(NULL, word, length);
 }
 
 const char *play_about(const play_model *model)
@@ -137,7 +131,7 @@ const char *play_about(const play_model *model)
     answer_bool("model", model->gpt != NULL);
     answer_bool("tied", model->gpt && !model->shape.untied);
     answer_open("words", '[');
-    for (int64_t i = 0; i < rows; i++) answer_word(model, NULL, (int32_t)i);
+    for (int64_t i = 0; i < rows; i++) answer_word(model, (int32_t)i);
     answer_close('[');
     return answer_end();
 }
