@@ -45,18 +45,25 @@ __attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
     add(text, count > 0 ? (size_t)count : 0);
 }
 
-/* The text in quotes. Bytes that are not UTF-8 are left to the reader, which replaces them. */
-static void quote(const char *bytes, size_t length)
+/* A part of a text in quotes. Bytes that are not UTF-8 are left to the reader, which replaces them.
+ */
+static void escape(const char *bytes, size_t length)
 {
-    add("\"", 1);
-    for (size_t i = 0, from = 0; i <= length; i++) {
-        unsigned char c = i < length ? (unsigned char)bytes[i] : '"';
+    size_t from = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)bytes[i];
         if (c >= 0x20 && c != '"' && c != '\\') continue;
         add(bytes + from, i - from);
         from = i + 1;
-        if (i == length) break;
         print(c < 0x20 ? "\\u%04x" : "\\%c", c);
     }
+    add(bytes + from, length - from);
+}
+
+static void quote(const char *bytes, size_t length)
+{
+    add("\"", 1);
+    escape(bytes, length);
     add("\"", 1);
 }
 
@@ -114,6 +121,22 @@ void answer_text(const char *key, const char *bytes, size_t length)
         quote(bytes, length);
     else
         add("null", 4);
+}
+
+void answer_text_open(const char *key)
+{
+    begin_element(key);
+    add("\"", 1);
+}
+
+void answer_text_add(const char *bytes, size_t length)
+{
+    escape(bytes, length);
+}
+
+void answer_text_close(void)
+{
+    add("\"", 1);
 }
 
 void answer_whole(const char *key, int64_t number)

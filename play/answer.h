@@ -22,6 +22,10 @@ const char *answer_refused(const char *sentence);
 void answer_open(const char *key, char bracket);
 void answer_close(char bracket);
 void answer_text(const char *key, const char *bytes, size_t length); /* bytes NULL: null */
+/* A text of several parts. */
+void answer_text_open(const char *key);
+void answer_text_add(const char *bytes, size_t length);
+void answer_text_close(void);
 void answer_whole(const char *key, int64_t number);
 void answer_bool(const char *key, bool value);
 /* With the digits that give the same double again; NaN and infinities are null. */

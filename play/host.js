@@ -308,32 +308,66 @@ class Play {
   open(path) { return this.with([path], (p) => this.handle(this.calls.play_open(p))); }
   close(model) { this.calls.play_close(model); }
   about(model) { return this.answer(this.calls.play_about(model)); }
-  tokens(model, text) { return this.with([text], (p) => this.answer(this.calls.play_tokens(model, p))).tokens; }
-  embed(model, ids, first = 0) {
-    return this.with([Int32Array.from(ids)], (p) => this.answer(this.calls.play_embed(model, p, ids.length, first)));
+  tokens(model, text) { return this.with([text], (p) => this.answer(this.calls.play_tokens(model, p))); }
+  embed(model, ids, first = 0, kind = -1) {
+    return this.with([Int32Array.from(ids)], (p) => this.answer(this.calls.play_embed(model, p, ids.length, first, kind)));
   }
-  compare(model, a, b) { return this.answer(this.calls.play_compare(model, a, b)); }
-  near(model, id, top) { return this.answer(this.calls.play_near(model, id, top)).near; }
+  oneHot(model, id) { return this.answer(this.calls.play_one_hot(model, id)); }
+  compare(model, a, b, head = 0) { return this.answer(this.calls.play_compare(model, a, b, head)); }
+  compareVectors(a, b) {
+    return this.with([Float32Array.from(a), Float32Array.from(b)], (p, q) => this.answer(this.calls.play_compare_vectors(p, q, a.length)));
+  }
+  near(model, id, top, head = 0) { return this.answer(this.calls.play_near(model, id, top, head)).near; }
   analogy(model, plus, minus, top, keep = false) {
     return this.with([Int32Array.from(plus), Int32Array.from(minus)], (p, m) =>
       this.answer(this.calls.play_analogy(model, p, plus.length, m, minus.length, top, keep ? 1 : 0))).near;
   }
-  plane(model) { return this.answer(this.calls.play_plane(model)); }
+  plane(model, basis = []) {
+    return this.with([Int32Array.from(basis)], (p) => this.answer(this.calls.play_plane(model, p, basis.length)));
+  }
   predict(model, ids, temperature, top) {
     return this.with([Int32Array.from(ids)], (p) => this.answer(this.calls.play_predict(model, p, ids.length, temperature, top)));
   }
+  ngram(path, ids) {
+    return this.with([path, Int32Array.from(ids)], (p, q) => this.answer(this.calls.play_ngram(p, q, ids.length)));
+  }
 
-  train(path, { rate = 0, words = 0, dim = 0, steps = 0, seed = 0, positions = 0, tied = 0 }) {
-    const choices = new DataView(new ArrayBuffer(32));
+  cutter(path) { return this.with([path], (p) => this.handle(this.calls.play_cutter_open(p))); }
+  cutterTrain(text, path, tokens) {
+    return this.with([text, path], (t, p) => this.handle(this.calls.play_cutter_train(t, p, tokens)));
+  }
+  cutterClose(cutter) { this.calls.play_cutter_close(cutter); }
+  cut(cutter, text) { return this.with([text], (p) => this.answer(this.calls.play_cut(cutter, p))); }
+
+  cost({ rows, dim, positions = 0, layers = 0, trunk = 0, untied = false }, dtype) {
+    const sizes = new DataView(new ArrayBuffer(48));
+    [rows, dim, positions, layers, trunk].forEach((size, i) => sizes.setFloat64(8 * i, size, true));
+    sizes.setInt32(40, untied ? 1 : 0, true);
+    return this.with([sizes, dtype], (p, q) => this.answer(this.calls.play_cost(p, q)));
+  }
+  costModels() { return this.answer(this.calls.play_cost_models()).models; }
+
+  // Without `tokenizer` a token is a word (words > 0) or a character.
+  train(path, { rate = 0, words = 0, dim = 0, steps = 0, seed = 0, positions = 0, tied = 0, batch = 0, tokenizer = null }) {
+    const choices = new DataView(new ArrayBuffer(40));
     choices.setFloat64(0, rate, true);
-    [words, dim, steps, seed, positions, tied].forEach((value, i) => choices.setInt32(8 + 4 * i, value, true));
-    return this.with([path, choices], (p, c) => this.handle(this.calls.play_train(p, c)));
+    [words, dim, steps, seed, positions, tied, batch].forEach((value, i) => choices.setInt32(8 + 4 * i, value, true));
+    return this.with([path, tokenizer === null ? '' : tokenizer, choices], (p, t, c) =>
+      this.handle(this.calls.play_train(p, tokenizer === null ? 0 : t, c)));
   }
   trainClose(training) { this.calls.play_train_close(training); }
   trainAbout(training) { return this.answer(this.calls.play_train_about(training)); }
   trainSteps(training, steps) { return this.answer(this.calls.play_train_steps(training, steps)); }
-  trainPlane(training) { return this.answer(this.calls.play_train_plane(training)); }
+  // Copies of the rows, and of learned positions (null without them).
+  trainRows(training, count) { return this.floats(this.calls.play_train_rows(training), count); }
+  trainPositions(training, count) { return this.floats(this.calls.play_train_positions(training), count); }
+  trainPlane(training, aim = null) {
+    if (!aim) return this.answer(this.calls.play_train_plane(training, 0));
+    return this.with([aim], (p) => this.answer(this.calls.play_train_plane(training, p)));
+  }
   trainNear(training, id, top) { return this.answer(this.calls.play_train_near(training, id, top)).near; }
   trainSample(training, temperature, seed) { return this.answer(this.calls.play_train_sample(training, temperature, seed)); }
   trainSave(training, folder) { return this.with([folder], (p) => this.answer(this.calls.play_train_save(training, p))).folder; }
+
+  floats(place, count) { return place ? new Float32Array(this.calls.memory.buffer.slice(place, place + 4 * count)) : null; }
 }

@@ -11,19 +11,17 @@
 #include "embla_train.h"
 
 #include "answer.h"
+#include "cutter.h"
 #include "geometry.h"
 #include "play.h"
 
-enum { WORD_POSITIONS = 64 }; /* positions of a model that computes them */
-
 struct play_model {
     embla_table *table;
-    embla_table *positions; /* learned, or what embla_sinusoid wrote; NULL means none */
-    float *waves;           /* the numbers of computed positions */
+    embla_table *positions; /* learned; NULL means none */
     embla_vocab *vocab;     /* NULL means that rows have no words */
-    embla_tokenizer *tokenizer;
-    embla_tokenized *tokenized;
-    embla_gpt *gpt; /* NULL means a table alone */
+    play_cutter cutter;     /* its tokenizer is NULL if the file has none */
+    embla_table *head;      /* a separate head; NULL means that the table is the head */
+    embla_gpt *gpt;         /* NULL means a table alone */
     embla_gpt_shape shape;
 };
 
@@ -56,17 +54,6 @@ const char *play_version(void)
 static embla_status open_positions(play_model *m, const embla_checkpoint *checkpoint)
 {
     embla_tensor found;
-    size_t dim = embla_table_dim(m->table);
-    if (m->gpt && m->shape.position_kind == EMBLA_POSITIONS_SINUSOIDAL) {
-        size_t count = m->shape.positions < WORD_POSITIONS ? m->shape.positions : WORD_POSITIONS;
-        const embla_table_layout layout = {.dtype = EMBLA_F32, .rows = (int64_t)count, .dim = dim};
-        m->waves = malloc(count * dim * sizeof *m->waves);
-        if (!m->waves) return EMBLA_ERR_MEMORY;
-        embla_status status = embla_sinusoid(0, count, dim, 0, m->waves);
-        return status == EMBLA_OK ? embla_table_view(&layout, m->waves, count * dim * sizeof(float),
-                                                     NULL, &m->positions)
-                                  : status;
-    }
     if (embla_checkpoint_role(checkpoint, EMBLA_ROLE_POSITIONS, &found, NULL) != EMBLA_OK)
         return EMBLA_OK;
     return embla_table_open(checkpoint, found.name, NULL, &m->positions);
@@ -76,10 +63,15 @@ static embla_status open_positions(play_model *m, const embla_checkpoint *checkp
 static embla_status open_parts(play_model *m, const embla_checkpoint *checkpoint)
 {
     embla_status status = EMBLA_OK;
+    embla_tokenizer *tokenizer = NULL;
+    embla_tensor head;
     if (embla_gpt_open(checkpoint, &m->gpt) == EMBLA_OK)
         status = embla_gpt_describe(m->gpt, &m->shape);
-    if (status == EMBLA_OK && embla_tokenizer_open(checkpoint, &m->tokenizer) == EMBLA_OK)
-        status = embla_tokenized_new(m->tokenizer, &m->tokenized);
+    if (status == EMBLA_OK && embla_tokenizer_open(checkpoint, &tokenizer) == EMBLA_OK)
+        status = cutter_begin(&m->cutter, tokenizer);
+    if (status == EMBLA_OK && m->gpt && m->shape.untied &&
+        embla_checkpoint_role(checkpoint, EMBLA_ROLE_HEAD, &head, NULL) == EMBLA_OK)
+        status = embla_table_open(checkpoint, head.name, NULL, &m->head);
     if (status == EMBLA_OK && embla_vocab_open(checkpoint, &m->vocab) != EMBLA_OK) m->vocab = NULL;
     return status == EMBLA_OK ? open_positions(m, checkpoint) : status;
 }
@@ -102,12 +94,11 @@ void play_close(play_model *model)
 {
     if (!model) return;
     embla_gpt_free(model->gpt);
-    embla_tokenized_free(model->tokenized);
-    embla_tokenizer_free(model->tokenizer);
+    cutter_end(&model->cutter);
+    embla_table_free(model->head);
     embla_vocab_free(model->vocab);
     embla_table_free(model->positions);
     embla_table_free(model->table);
-    free(model->waves);
     free(model);
 }
 
@@ -126,7 +117,9 @@ const char *play_about(const play_model *model)
     answer_begin();
     answer_whole("rows", rows);
     answer_whole("dim", (int64_t)embla_table_dim(model->table));
-    answer_whole("positions", model->positions ? embla_table_rows(model->positions) : 0);
+    answer_whole("positions", model->positions ? embla_table_rows(model->positions)
+                              : model->gpt     ? (int64_t)model->shape.positions
+                                               : 0);
     answer_text("kind", kind, strlen(kind));
     answer_bool("model", model->gpt != NULL);
     answer_bool("tied", model->gpt && !model->shape.untied);
@@ -140,70 +133,136 @@ const char *play_about(const play_model *model)
 
 const char *play_tokens(play_model *model, const char *text)
 {
-    if (!model->tokenizer) return answer_refused("this table has words, but no tokenizer");
-    if (embla_tokenize(model->tokenized, text, strlen(text), NULL) != EMBLA_OK)
-        return answer_failed();
-    const int32_t *tokens = embla_tokenized_tokens(model->tokenized);
-    answer_begin();
-    answer_open("tokens", '[');
-    for (size_t i = 0; i < embla_tokenized_count(model->tokenized); i++) {
-        size_t length = 0;
-        const char *piece = embla_tokenizer_text(model->tokenizer, tokens[i], &length);
-        answer_open(NULL, '{');
-        answer_whole("id", tokens[i]);
-        answer_text("text", piece, length);
-        answer_close('{');
-    }
-    answer_close('[');
-    return answer_end();
+    if (!model->cutter.tokenizer) return answer_refused("this table has words, but no tokenizer");
+    return play_cut(&model->cutter, text);
+}
+
+/* A table of waves in `positions`, which stays the caller's. */
+static embla_status make_waves(float *positions, size_t count, size_t dim, int32_t first,
+                               embla_table **out)
+{
+    const embla_table_layout layout = {.dtype = EMBLA_F32, .rows = (int64_t)count, .dim = dim};
+    embla_status status = embla_sinusoid(first, count, dim, 0, positions);
+    if (status != EMBLA_OK) return status;
+    return embla_table_view(&layout, positions, count * dim * sizeof *positions, NULL, out);
 }
 
 /* Rows, positions and sums of count tokens, in three parts of `out`. */
 static embla_status embed(const play_model *m, const int32_t *ids, size_t count, int32_t first,
-                          float *out)
+                          embla_positions_kind kind, float *out)
 {
-    const size_t numbers = count * embla_table_dim(m->table);
-    const embla_embed_options options = {.position_table = m->positions, .first_position = first};
+    const size_t dim = embla_table_dim(m->table), numbers = count * dim;
+    float *positions = out + numbers, *sums = positions + numbers;
+    const bool learned = kind == EMBLA_POSITIONS_LEARNED;
+    embla_table *waves = NULL;
     embla_status status = embla_lookup(m->table, ids, count, NULL, out);
-    if (status != EMBLA_OK || !m->positions) return status;
-    status = embla_embed(m->table, ids, 1, count, &options, out + 2 * numbers);
-    for (size_t i = 0; i < count && status == EMBLA_OK; i++) {
+    if (status != EMBLA_OK || count == 0 || kind == EMBLA_POSITIONS_NONE) return status;
+    if (!learned) status = make_waves(positions, count, dim, first, &waves);
+    const embla_embed_options options = {.position_table = learned ? m->positions : waves,
+                                         .first_position = learned ? first : 0};
+    if (status == EMBLA_OK) status = embla_embed(m->table, ids, 1, count, &options, sums);
+    for (size_t i = 0; i < count && learned && status == EMBLA_OK; i++) {
         const int64_t position = first + (int64_t)i;
-        status = embla_lookup_rows(m->positions, &position, 1, NULL,
-                                   out + numbers + i * embla_table_dim(m->table));
+        status = embla_lookup_rows(m->positions, &position, 1, NULL, positions + i * dim);
     }
+    embla_table_free(waves);
     return status;
 }
 
-const char *play_embed(const play_model *model, const int32_t *ids, size_t count, int32_t first)
+/* The angles by which rotary positions rotate the pairs of a query or key. */
+static void answer_degrees(const play_model *m, size_t count, int32_t first)
+{
+    const size_t dim = embla_table_dim(m->table), heads = m->gpt ? m->shape.heads : 1;
+    const size_t numbers = dim / heads;
+    answer_open("degrees", '[');
+    for (size_t i = 0; i < count; i++) {
+        answer_open(NULL, '[');
+        for (size_t pair = 0; pair < numbers / 2; pair++)
+            answer_real(NULL, (double)(first + (int64_t)i) * 180 / acos(-1.0) *
+                                  pow(10000, -2.0 * (double)pair / (double)numbers));
+        answer_close('[');
+    }
+    answer_close('[');
+}
+
+static embla_positions_kind kind_of(const play_model *m, int32_t kind)
+{
+    if (kind >= EMBLA_POSITIONS_LEARNED && kind <= EMBLA_POSITIONS_NONE)
+        return (embla_positions_kind)kind;
+    if (m->gpt) return m->shape.position_kind;
+    return m->positions ? EMBLA_POSITIONS_LEARNED : EMBLA_POSITIONS_NONE;
+}
+
+const char *play_embed(const play_model *model, const int32_t *ids, size_t count, int32_t first,
+                       int32_t kind)
 {
     const size_t dim = embla_table_dim(model->table);
+    const embla_positions_kind positions = kind_of(model, kind);
+    const bool added =
+        positions == EMBLA_POSITIONS_LEARNED || positions == EMBLA_POSITIONS_SINUSOIDAL;
+    if (positions == EMBLA_POSITIONS_LEARNED && !model->positions)
+        return answer_refused("this model has no table of positions");
     float *values = calloc(count + 1, 3 * dim * sizeof *values);
     if (!values) return answer_refused("there is not enough memory for these rows");
-    if (embed(model, ids, count, first, values) != EMBLA_OK) {
+    const embla_positions_kind summed = added ? positions : EMBLA_POSITIONS_NONE;
+    if (embed(model, ids, count, first, summed, values) != EMBLA_OK) {
         free(values);
         return answer_failed();
     }
     answer_begin();
     answer_rows("rows", values, count, dim);
-    if (model->positions) {
+    if (added) {
         answer_rows("positions", values + count * dim, count, dim);
         answer_rows("sums", values + 2 * count * dim, count, dim);
     }
+    if (positions == EMBLA_POSITIONS_ROTARY) answer_degrees(model, count, first);
     free(values);
     return answer_end();
 }
 
-/* ---- geometry ---- */
-
-const char *play_compare(const play_model *model, int32_t a, int32_t b)
+const char *play_one_hot(const play_model *model, int32_t id)
 {
-    return geometry_compare(model->table, a, b);
+    const size_t dim = embla_table_dim(model->table);
+    const int64_t rows = embla_table_rows(model->table);
+    float *product = calloc(3 * dim, sizeof *product), *row = product + dim, *looked = row + dim;
+    if (!product) return answer_refused("there is not enough memory for three rows");
+    embla_status status = embla_lookup(model->table, &id, 1, NULL, looked);
+    for (int64_t r = 0; r < rows && status == EMBLA_OK; r++) {
+        const float hot = r == id ? 1 : 0;
+        status = embla_lookup_rows(model->table, &r, 1, NULL, row);
+        for (size_t k = 0; k < dim; k++) product[k] += hot * row[k];
+    }
+    if (status == EMBLA_OK) {
+        bool same = true;
+        for (size_t k = 0; k < dim; k++) same = same && product[k] == looked[k];
+        answer_begin();
+        answer_open("row", '[');
+        for (size_t k = 0; k < dim; k++) answer_float(NULL, product[k]);
+        answer_close('[');
+        answer_bool("same", same);
+        answer_whole("multiplications", rows * (int64_t)dim);
+        answer_whole("by_zero", (rows - 1) * (int64_t)dim);
+    }
+    free(product);
+    return status == EMBLA_OK ? answer_end() : answer_failed();
 }
 
-const char *play_near(const play_model *model, int32_t id, size_t top)
+/* ---- geometry ---- */
+
+/* The token table, or a separate head. */
+static const embla_table *side(const play_model *m, int32_t head)
 {
-    return geometry_near(model->table, id, top);
+    return head && m->head ? m->head : m->table;
+}
+
+const char *play_compare(const play_model *model, int32_t a, int32_t b, int32_t head)
+{
+    return geometry_compare(side(model, head), a, b);
+}
+
+const char *play_near(const play_model *model, int32_t id, size_t top, int32_t head)
+{
+    return geometry_near(side(model, head), id, top);
 }
 
 const char *play_analogy(const play_model *model, const int32_t *plus, size_t plus_count,
@@ -225,9 +284,9 @@ const char *play_analogy(const play_model *model, const int32_t *plus, size_t pl
     return geometry_answer(found, top);
 }
 
-const char *play_plane(const play_model *model)
+const char *play_plane(const play_model *model, const int32_t *basis, size_t count)
 {
-    return geometry_plane(model->table);
+    return geometry_plane(model->table, basis, count);
 }
 
 /* ---- the next word ---- */

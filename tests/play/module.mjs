@@ -30,7 +30,7 @@ const check = (name, f) => { f(); count++; console.log('ok', name); };
 check('the version', () => assert.equal(play.version().version, embla('--version').match(/^embla (\S+)/)[1]));
 const story = play.open('/demo/story'), words = play.open('/demo/words.vec');
 check('tokens', () => {
-  const ids = play.tokens(story, 'the cat sat on a mat').map((token) => token.id);
+  const ids = play.tokens(story, 'the cat sat on a mat').tokens.map((token) => token.id);
   assert.deepEqual(ids, embla('tokens', 'story', 'the cat sat on a mat').trim().split(/\s+/).map(Number));
 });
 check('rows, to the last bit', () => {
@@ -55,7 +55,7 @@ check('an analogy', () => {
 });
 check('the next word', () => {
   const bos = play.about(story).words.indexOf('<bos>');
-  const ids = [bos, ...play.tokens(story, 'the king').map((token) => token.id)];
+  const ids = [bos, ...play.tokens(story, 'the king').tokens.map((token) => token.id)];
   const theirs = json('predict', 'story', 'the king', '--top', '5');
   const ours = play.predict(story, ids, 1, 5).next;
   theirs.texts[0].next.forEach((next, i) => {

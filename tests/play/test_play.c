@@ -22,6 +22,15 @@ static const char *checked(const char *answer)
     return copy;
 }
 
+/* The same in memory of its own, to compare two answers. */
+static const char *kept(const char *answer)
+{
+    static char copy[1 << 16];
+    const char *text = checked(answer);
+    memcpy(copy, text, strlen(text) + 1);
+    return copy;
+}
+
 #define assert_has(answer, text)                                                                   \
     do {                                                                                           \
         const char *has_answer = checked(answer);                                                  \
@@ -54,10 +63,12 @@ static void a_text_becomes_tokens(void **state)
 {
     (void)state;
     play_model *model = opened(STORY);
-    assert_string_equal(checked(play_tokens(model, "the cat sat")),
-                        "{\"tokens\":[{\"id\":0,\"text\":\"the\"},{\"id\":66,\"text\":\"cat\"},"
-                        "{\"id\":20,\"text\":\"sat\"}]}");
-    assert_string_equal(checked(play_tokens(model, "")), "{\"tokens\":[]}");
+    assert_string_equal(
+        checked(play_tokens(model, "the cat sat")),
+        "{\"vocab\":302,\"tokens\":[{\"id\":0,\"text\":\"the\",\"begin\":0,\"end\":3},"
+        "{\"id\":66,\"text\":\"cat\",\"begin\":4,\"end\":7},"
+        "{\"id\":20,\"text\":\"sat\",\"begin\":8,\"end\":11}]}");
+    assert_string_equal(checked(play_tokens(model, "")), "{\"vocab\":302,\"tokens\":[]}");
     play_close(model);
     model = opened(DEMO "/words.vec");
     assert_has(play_tokens(model, "the"), "{\"error\":\"this table has words, but no tokenizer\"}");
@@ -89,18 +100,18 @@ static void a_vector_is_row_plus_position(void **state)
     assert_ok(embla_lookup(table, ids, 2, NULL, rows));
 
     play_model *model = opened(STORY);
-    const char *answer = checked(play_embed(model, ids, 2, 3));
+    const char *answer = checked(play_embed(model, ids, 2, 3, -1));
     snprintf(wanted, sizeof wanted, "{\"rows\":[[%s,", digits(rows[0]));
     assert_has(answer, wanted);
     snprintf(wanted, sizeof wanted, "],\"sums\":[[%s,", digits(sums[0]));
     assert_has(answer, wanted);
     snprintf(wanted, sizeof wanted, ",%s]]}", digits(sums[2 * DIM - 1]));
     assert_has(answer, wanted);
-    assert_has(play_embed(model, ids, 2, 15),
+    assert_has(play_embed(model, ids, 2, 15, -1),
                "{\"error\":\"2 positions from 15 on are out of range");
-    assert_has(play_embed(model, (const int32_t[]){302}, 1, 0),
+    assert_has(play_embed(model, (const int32_t[]){302}, 1, 0, -1),
                "{\"error\":\"token 302 at index 0 is out of range: the table has 302 rows\"}");
-    assert_string_equal(checked(play_embed(model, ids, 0, 0)),
+    assert_string_equal(checked(play_embed(model, ids, 0, 0, -1)),
                         "{\"rows\":[],\"positions\":[],\"sums\":[]}");
     play_close(model);
     embla_table_free(positions);
@@ -112,16 +123,17 @@ static void rows_are_compared_and_found(void **state)
 {
     (void)state;
     play_model *model = opened(DEMO "/words.vec");
-    assert_has(play_near(model, 66, 2), "{\"near\":[{\"id\":38,\"score\":0.9123889");
-    assert_has(play_compare(model, 66, 38), "\"cosine\":0.9123889");
-    assert_has(play_compare(model, 66, 300), "{\"error\":\"token 300 at index 1");
-    assert_has(play_near(model, 300, 2), "{\"error\":\"token 300");
-    assert_string_equal(checked(play_near(model, 66, 0)), "{\"near\":[]}");
+    assert_has(play_near(model, 66, 2, 0), "{\"near\":[{\"id\":38,\"score\":0.9123889");
+    assert_has(play_compare(model, 66, 38, 0), "\"cosine\":0.9123889");
+    assert_has(play_compare(model, 66, 300, 0), "{\"error\":\"token 300 at index 1");
+    assert_has(play_near(model, 300, 2, 0), "{\"error\":\"token 300");
+    assert_string_equal(checked(play_near(model, 66, 0, 0)), "{\"near\":[]}");
     play_close(model);
     model = opened(DEMO "/five.vec"); /* row 0 . row 2 = 0.07 in the documents */
-    assert_has(play_compare(model, 0, 2), "\"dot\":0.07");
-    assert_has(play_near(model, 0, 64), "\"score\":-0."); /* all four others, and no empty place */
-    assert_false(strstr(checked(play_near(model, 0, 1000)), "-1,") != NULL);
+    assert_has(play_compare(model, 0, 2, 0), "\"dot\":0.07");
+    assert_has(play_near(model, 0, 64, 0),
+               "\"score\":-0."); /* all four others, and no empty place */
+    assert_false(strstr(checked(play_near(model, 0, 1000, 0)), "-1,") != NULL);
     play_close(model);
 }
 
@@ -162,8 +174,8 @@ static void rows_are_points_of_a_plane(void **state)
     assert_ok(embla_plane(table, &(embla_plane_options){.no_engine = true}, xy, NULL));
     play_model *model = opened(DEMO "/words.vec");
     snprintf(wanted, sizeof wanted, "{\"xy\":[[%.9g,%.9g],", (double)xy[0], (double)xy[1]);
-    assert_has(play_plane(model), wanted);
-    assert_has(play_plane(model), "],\"share\":[0.07");
+    assert_has(play_plane(model, NULL, 0), wanted);
+    assert_has(play_plane(model, NULL, 0), "],\"share\":[0.07");
     play_close(model);
     embla_table_free(table);
     embla_checkpoint_free(checkpoint);
@@ -189,6 +201,111 @@ static void the_next_word_has_a_probability(void **state)
     play_close(model);
 }
 
+static void positions_of_any_kind_can_be_shown(void **state)
+{
+    static const int32_t ids[] = {66, 20};
+    float waves[64];
+    char wanted[64];
+    (void)state;
+    play_model *model = opened(STORY);
+    assert_ok(embla_sinusoid(0, 2, 32, 0, waves));
+    snprintf(wanted, sizeof wanted, "],\"positions\":[[%s,", digits(waves[0]));
+    assert_has(play_embed(model, ids, 2, 0, EMBLA_POSITIONS_SINUSOIDAL), wanted);
+    /* 4 heads of 8 numbers: pair 0 of position 1 is rotated by 1 radian */
+    assert_has(play_embed(model, ids, 2, 0, EMBLA_POSITIONS_ROTARY),
+               "]],\"degrees\":[[0,0,0,0],[57.29577951308232");
+    const char *none = checked(play_embed(model, ids, 2, 0, EMBLA_POSITIONS_NONE));
+    assert_true(strstr(none, "]]}") && !strstr(none, "positions") && !strstr(none, "degrees"));
+    play_close(model);
+    model = opened(DEMO "/words.vec");
+    assert_has(play_embed(model, ids, 2, 0, EMBLA_POSITIONS_LEARNED),
+               "{\"error\":\"this model has no table of positions\"}");
+    play_close(model);
+}
+
+static void a_one_hot_product_is_the_row(void **state)
+{
+    (void)state;
+    play_model *model = opened(DEMO "/five.vec");
+    assert_string_equal(checked(play_one_hot(model, 2)),
+                        "{\"row\":[-0.899999976,0.100000001,0.200000003,-0.300000012],"
+                        "\"same\":true,\"multiplications\":20,\"by_zero\":16}");
+    assert_has(play_one_hot(model, 5), "{\"error\":\"token 5 at index 0 is out of range");
+    play_close(model);
+}
+
+static void the_head_has_rows_of_its_own(void **state)
+{
+    const int32_t flew = 190, laid = 191; /* rows of any two words */
+    const char *table;
+    (void)state;
+    play_model *model = opened(STORY);
+    table = kept(play_compare(model, flew, laid, 0));
+    assert_string_not_equal(checked(play_compare(model, flew, laid, 1)), table);
+    table = kept(play_near(model, 66, 2, 0));
+    assert_string_not_equal(checked(play_near(model, 66, 2, 1)), table);
+    play_close(model);
+    model = opened(DEMO "/words.vec"); /* without a head the table is asked */
+    table = kept(play_near(model, 66, 2, 0));
+    assert_string_equal(checked(play_near(model, 66, 2, 1)), table);
+    play_close(model);
+}
+
+static void vectors_are_compared(void **state)
+{
+    (void)state;
+    assert_string_equal(play_compare_vectors((const float[]){3, 4}, (const float[]){-4, 3}, 2),
+                        "{\"norms\":[5,5],\"dot\":0,\"cosine\":0}");
+}
+
+static void a_tokenizer_is_learned_from_a_text(void **state)
+{
+    scratch s;
+    static const char text[] = "low low low low low lower lower newer newer wider wider\n";
+    (void)state;
+    scratch_new(&s);
+    scratch_write(scratch_path(&s, "low.txt"), text, sizeof text - 1);
+    char to[sizeof s.path + 8];
+    snprintf(to, sizeof to, "%s.json", s.path);
+    play_cutter *cutter = play_cutter_train(s.path, to, 261); /* bytes, the special one, 4 merges */
+    if (!cutter) fail_msg("%s", play_error());
+    const char *cut = checked(play_cut(cutter, "low lower"));
+    assert_has(cut, "{\"vocab\":261,\"tokens\":[");
+    assert_has(cut, "\"text\":\"low\",\"begin\":0,\"end\":3}");
+    assert_has(cut, "\"text\":\"er\",\"begin\":7,\"end\":9}]}");
+    play_cutter_close(cutter);
+    play_cutter_close(NULL);
+    assert_null(play_cutter_train(DEMO "/nothing", to, 300));
+    assert_non_null(strstr(play_error(), "nothing"));
+    (void)remove(to);
+    scratch_free(&s);
+}
+
+static void costs_are_those_of_the_library(void **state)
+{
+    const play_sizes andrea = {
+        .rows = 8449, .dim = 768, .positions = 1024, .layers = 12, .untied = 1};
+    const play_sizes nothing = {.rows = 5};
+    (void)state;
+    assert_has(play_cost(&andrea, "f32"),
+               "{\"tokens\":{\"parameters\":6488832,\"bytes\":25955328}");
+    assert_has(play_cost(&andrea, "bf16"),
+               "\"total\":{\"parameters\":98698752,\"bytes\":197397504}");
+    assert_has(play_cost(&andrea, "f32"), "\"one_hot_madds\":6488832,\"head_madds\":6488832,");
+    assert_has(play_cost(&nothing, "f32"), "{\"error\":");
+    assert_has(play_cost(&andrea, "f33"), "{\"error\":");
+    assert_has(play_cost_models(), "\"name\":\"gpt2\"");
+}
+
+static void tokens_select_rows_of_an_ngram_table(void **state)
+{
+    static const int32_t the[] = {22, 10, 7};
+    (void)state;
+    assert_has(play_ngram(DEMO "/village", the, 3), "\"tokens\":[{\"id\":22,\"rows\":[");
+    assert_has(play_ngram(DEMO "/village", (const int32_t[]){-1}, 1), "{\"error\":");
+    assert_has(play_ngram(DEMO "/names", the, 3), "{\"error\":");
+}
+
 static void strange_words_are_quoted(void **state)
 {
     static const char vec[] = "3 1\na\"b 1\nc\\d 2\n\xc3\xa9\x01 nan\n";
@@ -198,7 +315,7 @@ static void strange_words_are_quoted(void **state)
     scratch_write(scratch_path(&s, "strange.vec"), vec, sizeof vec - 1);
     play_model *model = opened(s.path);
     assert_has(play_about(model), "[\"a\\\"b\",\"c\\\\d\",\"\xc3\xa9\\u0001\"]");
-    assert_has(play_embed(model, (const int32_t[]){2}, 1, 0), "[[null]]");
+    assert_has(play_embed(model, (const int32_t[]){2}, 1, 0, -1), "[[null]]");
     play_close(model);
     scratch_free(&s);
 }
@@ -208,9 +325,9 @@ static void what_cannot_be_opened_has_a_reason(void **state)
     (void)state;
     assert_null(play_open(DEMO "/nothing"));
     assert_non_null(strstr(play_error(), "nothing"));
-    assert_null(play_train(DEMO "/nothing", &(play_choices){0}));
+    assert_null(play_train(DEMO "/nothing", NULL, &(play_choices){0}));
     assert_non_null(strstr(play_error(), "nothing"));
-    assert_null(play_train(DEMO "/names.txt", &(play_choices){.dim = 5, .positions = 3}));
+    assert_null(play_train(DEMO "/names.txt", NULL, &(play_choices){.dim = 5, .positions = 3}));
     assert_true(strlen(play_error()) > 0);
     assert_has(play_version(), "{\"version\":\"0.");
 }
@@ -219,10 +336,11 @@ static void a_step_moves_the_rows_that_it_read(void **state)
 {
     const play_choices choices = {.steps = 200};
     (void)state;
-    play_training *t = play_train(DEMO "/names.txt", &choices);
+    play_training *t = play_train(DEMO "/names.txt", NULL, &choices);
     if (!t) fail_msg("%s", play_error());
-    assert_has(play_train_about(t), "{\"vocab\":27,\"dim\":16,\"steps\":200,\"parameters\":4192,"
-                                    "\"tied\":false,\"guessing\":3.2958");
+    assert_has(play_train_about(t),
+               "{\"vocab\":27,\"dim\":16,\"positions\":16,\"steps\":200,\"parameters\":4192,"
+               "\"documents\":782,\"tied\":false,\"guessing\":3.2958");
     assert_has(play_train_about(t), "\"words\":[\"a\",\"b\"");
     assert_has(play_train_about(t), "\"<bos>\"]}");
     const char *first = checked(play_train_steps(t, 1));
@@ -234,12 +352,39 @@ static void a_step_moves_the_rows_that_it_read(void **state)
     assert_has(play_train_steps(t, 0), "{\"step\":1,");
     assert_has(play_train_steps(t, 199), "{\"step\":200,");
     assert_has(play_train_near(t, 0, 3), "{\"near\":[{\"id\":");
-    assert_has(play_train_plane(t), "{\"xy\":[[");
+    assert_has(play_train_plane(t, NULL), "{\"xy\":[[");
     assert_has(play_train_sample(t, 0.8, 7), "{\"tokens\":[");
-    assert_has(play_train_sample(t, 0.8, 7), "\"spaces\":false}");
+    assert_has(play_train_sample(t, 0.8, 7), "],\"text\":\"");
     assert_has(play_train_sample(t, -1, 7), "{\"error\":");
     play_train_close(t);
     play_train_close(NULL);
+}
+
+/* The plane of the first rows stays, while the rows move on it. */
+static void a_plane_can_stay_while_rows_move(void **state)
+{
+    const play_choices choices = {.steps = 50};
+    enum { NUMBERS = 27 * 16 };
+    float first[NUMBERS];
+    const char *before;
+    (void)state;
+    play_training *t = play_train(DEMO "/names.txt", NULL, &choices);
+    if (!t) fail_msg("%s", play_error());
+    memcpy(first, play_train_rows(t), sizeof first);
+    assert_non_null(play_train_positions(t));
+    before = kept(play_train_plane(t, NULL));
+    assert_string_equal(checked(play_train_plane(t, first)), before);
+    assert_has(play_train_steps(t, 50), "{\"step\":50,");
+    assert_string_not_equal(checked(play_train_plane(t, first)), before);
+    assert_memory_not_equal(first, play_train_rows(t), sizeof first);
+    memcpy(first, play_train_rows(t), sizeof first);
+    before = kept(play_train_plane(t, NULL));
+    assert_string_equal(checked(play_train_plane(t, first)), before);
+    play_train_close(t);
+    t = play_train(DEMO "/names.txt", NULL, &(play_choices){.positions = 4});
+    if (!t) fail_msg("%s", play_error());
+    assert_null(play_train_positions(t));
+    play_train_close(t);
 }
 
 int main(void)
@@ -252,9 +397,17 @@ int main(void)
         cmocka_unit_test(king_less_man_plus_woman_is_queen),
         cmocka_unit_test(rows_are_points_of_a_plane),
         cmocka_unit_test(the_next_word_has_a_probability),
+        cmocka_unit_test(positions_of_any_kind_can_be_shown),
+        cmocka_unit_test(a_one_hot_product_is_the_row),
+        cmocka_unit_test(the_head_has_rows_of_its_own),
+        cmocka_unit_test(vectors_are_compared),
+        cmocka_unit_test(a_tokenizer_is_learned_from_a_text),
+        cmocka_unit_test(costs_are_those_of_the_library),
+        cmocka_unit_test(tokens_select_rows_of_an_ngram_table),
         cmocka_unit_test(strange_words_are_quoted),
         cmocka_unit_test(what_cannot_be_opened_has_a_reason),
         cmocka_unit_test(a_step_moves_the_rows_that_it_read),
+        cmocka_unit_test(a_plane_can_stay_while_rows_move),
     };
     return cmocka_run_group_tests_name("play", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trains as the page does, and saves the model. The last arguments are those of play_choices.
- *   usage: trained TEXT FOLDER words dim steps positions tied seed rate
+ *   usage: trained TEXT FOLDER words dim steps positions tied seed rate [TOKENIZER]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 int main(int argc, char **argv)
 {
-    if (argc != 10) return 2;
+    if (argc != 10 && argc != 11) return 2;
+    const char *tokenizer = argc == 11 ? argv[10] : NULL;
     const play_choices choices = {.words = atoi(argv[3]),
                                   .dim = atoi(argv[4]),
                                   .steps = atoi(argv[5]),
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
                                   .tied = atoi(argv[7]),
                                   .seed = atoi(argv[8]),
                                   .rate = strtod(argv[9], NULL)};
-    play_training *training = play_train(argv[1], &choices);
+    play_training *training = play_train(argv[1], tokenizer, &choices);
     if (!training) {
         fprintf(stderr, "%s\n", play_error());
         return 1;
