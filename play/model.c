@@ -109,6 +109,15 @@ static void answer_word(const play_model *m, int32_t token)
     answer_text(NULL, word, length);
 }
 
+/* The token that begins a text, in models that Embla has trained; -1 means none. */
+static int32_t token_bos(const play_model *m)
+{
+    static const char name[] = "<bos>";
+    int32_t token = -1;
+    if (!m->vocab || embla_vocab_find(m->vocab, name, strlen(name), &token) != EMBLA_OK) return -1;
+    return token;
+}
+
 const char *play_about(const play_model *model)
 {
     int64_t rows = embla_table_rows(model->table);
@@ -122,7 +131,9 @@ const char *play_about(const play_model *model)
                                                : 0);
     answer_text("kind", kind, strlen(kind));
     answer_bool("model", model->gpt != NULL);
+    answer_whole("bos", model->gpt ? token_bos(model) : -1);
     answer_bool("tied", model->gpt && !model->shape.untied);
+    answer_bool("head", model->head != NULL);
     answer_open("words", '[');
     for (int64_t i = 0; i < rows; i++) answer_word(model, (int32_t)i);
     answer_close('[');
@@ -131,10 +142,35 @@ const char *play_about(const play_model *model)
 
 /* ---- text to tokens to vectors ---- */
 
+/* A table without a tokenizer: what is between white space is a word. */
+static const char *cut_words(const play_model *m, const char *text)
+{
+    static const char white[] = " \t\r\n";
+    answer_begin();
+    answer_whole("vocab", embla_table_rows(m->table));
+    answer_open("tokens", '[');
+    for (size_t at = strspn(text, white); text[at];) {
+        const size_t length = strcspn(text + at, white);
+        int32_t token = -1;
+        if (embla_vocab_find(m->vocab, text + at, length, &token) != EMBLA_OK) token = -1;
+        answer_open(NULL, '{');
+        answer_whole("id", token);
+        answer_text("text", text + at, length);
+        answer_whole("begin", (int64_t)at);
+        answer_whole("end", (int64_t)(at + length));
+        answer_close('{');
+        at += length;
+        at += strspn(text + at, white);
+    }
+    answer_close('[');
+    return answer_end();
+}
+
 const char *play_tokens(play_model *model, const char *text)
 {
-    if (!model->cutter.tokenizer) return answer_refused("this table has words, but no tokenizer");
-    return play_cut(&model->cutter, text);
+    if (model->cutter.tokenizer) return play_cut(&model->cutter, text);
+    if (model->vocab) return cut_words(model, text);
+    return answer_refused("the rows of this table have no words");
 }
 
 /* A table of waves in `positions`, which stays the caller's. */

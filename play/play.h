@@ -34,11 +34,13 @@ typedef struct play_model play_model;
 /* Opens a folder or a file. */
 PLAY_API(play_open) play_model *play_open(const char *path);
 PLAY_API(play_close) void play_close(play_model *model);
-/* {"rows", "dim", "positions", "kind", "tied", "model", "words": [..]}; a row without a word has
- * null, and a table alone has "model": false. */
+/* {"rows", "dim", "positions", "kind", "model", "bos", "tied", "head", "words": [..]}; a row
+ * without a word has null, and a table alone has "model": false. "bos" is the token that begins a
+ * text, or -1; "head" says that there is a separate head, whose rows can be compared. */
 PLAY_API(play_about) const char *play_about(const play_model *model);
 /* {"vocab", "tokens": [{"id", "text", "begin", "end"}, ..]}: how the model cuts a text. A token is
- * the bytes of the text from begin to end - 1. */
+ * the bytes of the text from begin to end - 1. Without a tokenizer tokens are the words of the
+ * table, and a word that it does not have is -1. */
 PLAY_API(play_tokens) const char *play_tokens(play_model *model, const char *text);
 /* {"rows": [[..], ..], "positions": [[..], ..], "sums": [[..], ..]}: the vectors of tokens from
  * position `first` on. kind is an embla_positions_kind; -1 means that of the model. Without

@@ -49,12 +49,13 @@ static void a_model_says_what_it_is(void **state)
     (void)state;
     play_model *model = opened(STORY);
     assert_has(play_about(model), "{\"rows\":302,\"dim\":32,\"positions\":16,\"kind\":\"learned\","
-                                  "\"model\":true,\"tied\":false,\"words\":[\"the\",\"a\",");
+                                  "\"model\":true,\"bos\":301,\"tied\":false,\"head\":true,"
+                                  "\"words\":[\"the\",\"a\",");
     assert_has(play_about(model), "\"<bos>\"]}");
     play_close(model);
     model = opened(DEMO "/five.vec");
     assert_has(play_about(model), "{\"rows\":5,\"dim\":4,\"positions\":0,\"kind\":\"none\","
-                                  "\"model\":false,\"tied\":false,");
+                                  "\"model\":false,\"bos\":-1,\"tied\":false,\"head\":false,");
     play_close(model);
     play_close(NULL);
 }
@@ -71,7 +72,9 @@ static void a_text_becomes_tokens(void **state)
     assert_string_equal(checked(play_tokens(model, "")), "{\"vocab\":302,\"tokens\":[]}");
     play_close(model);
     model = opened(DEMO "/words.vec");
-    assert_has(play_tokens(model, "the"), "{\"error\":\"this table has words, but no tokenizer\"}");
+    assert_string_equal(checked(play_tokens(model, " cat\n  Qat")),
+                        "{\"vocab\":300,\"tokens\":[{\"id\":66,\"text\":\"cat\",\"begin\":1,"
+                        "\"end\":4},{\"id\":-1,\"text\":\"Qat\",\"begin\":7,\"end\":10}]}");
     play_close(model);
 }
 
