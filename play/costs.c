@@ -20,22 +20,23 @@ static void answer_part(const char *key, const embla_cost_part *part)
     answer_close('{');
 }
 
-const char *play_cost(const play_sizes *sizes, const char *dtype)
+const char *play_cost(const play_sizes *sizes, const char *dtype, const char *name)
 {
     embla_cost_model model = {.rows = (int64_t)sizes->rows,
                               .dim = (int64_t)sizes->dim,
                               .positions = (int64_t)sizes->positions,
-                              .layers = (int64_t)sizes->layers,
-                              .trunk = (int64_t)sizes->trunk,
-                              .untied = sizes->untied != 0};
+                              .layers = (int64_t)sizes->layers};
     embla_cost cost;
-    if (embla_dtype_find(dtype, &model.dtype) != EMBLA_OK ||
-        embla_cost_compute(&model, &cost) != EMBLA_OK)
-        return answer_failed();
+    embla_status status = name ? embla_cost_preset(name, &model) : EMBLA_OK;
+    model.untied = sizes->untied != 0;
+    if (status == EMBLA_OK) status = embla_dtype_find(dtype, &model.dtype);
+    if (status == EMBLA_OK) status = embla_cost_compute(&model, &cost);
+    if (status != EMBLA_OK) return answer_failed();
     answer_begin();
     answer_part("tokens", &cost.tokens);
     answer_part("positions", &cost.positions);
     answer_part("head", &cost.head);
+    answer_part("ngram", &cost.ngram);
     answer_part("trunk", &cost.trunk);
     answer_part("tables", &cost.tables);
     answer_part("total", &cost.total);
@@ -59,6 +60,7 @@ const char *play_cost_models(void)
         const char *about = embla_cost_preset_about(n);
         embla_cost_model model;
         if (embla_cost_preset(name, &model) != EMBLA_OK) return answer_failed();
+        const char *type = embla_dtype_name(model.dtype ? model.dtype : EMBLA_F32);
         answer_open(NULL, '{');
         answer_text("name", name, strlen(name));
         answer_text("about", about, about ? strlen(about) : 0);
@@ -66,7 +68,7 @@ const char *play_cost_models(void)
         answer_whole("dim", model.dim);
         answer_whole("positions", model.positions);
         answer_whole("layers", model.layers);
-        answer_whole("trunk", model.trunk);
+        answer_text("dtype", type, strlen(type));
         answer_bool("untied", model.untied);
         answer_close('{');
     }

@@ -339,11 +339,11 @@ class Play {
   cutterClose(cutter) { this.calls.play_cutter_close(cutter); }
   cut(cutter, text) { return this.with([text], (p) => this.answer(this.calls.play_cut(cutter, p))); }
 
-  cost({ rows, dim, positions = 0, layers = 0, trunk = 0, untied = false }, dtype) {
-    const sizes = new DataView(new ArrayBuffer(48));
-    [rows, dim, positions, layers, trunk].forEach((size, i) => sizes.setFloat64(8 * i, size, true));
-    sizes.setInt32(40, untied ? 1 : 0, true);
-    return this.with([sizes, dtype], (p, q) => this.answer(this.calls.play_cost(p, q)));
+  cost({ rows, dim, positions = 0, layers = 0, untied = false }, dtype, name = null) {
+    const sizes = new DataView(new ArrayBuffer(40));
+    [rows, dim, positions, layers].forEach((size, i) => sizes.setFloat64(8 * i, size, true));
+    sizes.setInt32(32, untied ? 1 : 0, true);
+    return this.with([sizes, dtype, name || ''], (p, q, r) => this.answer(this.calls.play_cost(p, q, name === null ? 0 : r)));
   }
   costModels() { return this.answer(this.calls.play_cost_models()).models; }
 

@@ -98,15 +98,17 @@ PLAY_API(play_cut) const char *play_cut(play_cutter *cutter, const char *text);
 
 /* The sizes of a model; 0 means that it has no such part. Doubles, because pages have no others. */
 typedef struct {
-    double rows, dim, positions, layers, trunk;
+    double rows, dim, positions, layers;
     int32_t untied;
 } play_sizes;
 
-/* {"tokens": {"parameters", "bytes"}, "positions", "head", "trunk", "tables", "total": ..,
+/* {"tokens": {"parameters", "bytes"}, "positions", "head", "ngram", "trunk", "tables", "total": ..,
  * "lookup_bytes", "one_hot_madds", "head_madds", "notes": [..]} with numbers of this dtype, for
- * example "bf16". */
-PLAY_API(play_cost) const char *play_cost(const play_sizes *sizes, const char *dtype);
-/* {"models": [{"name", "about", "rows", "dim", "positions", "layers", "trunk", "untied"}, ..]} */
+ * example "bf16". `name` is a published model, of which sizes only say whether it is untied; NULL
+ * means that all sizes count. */
+PLAY_API(play_cost)
+const char *play_cost(const play_sizes *sizes, const char *dtype, const char *name);
+/* {"models": [{"name", "about", "rows", "dim", "positions", "layers", "dtype", "untied"}, ..]} */
 PLAY_API(play_cost_models) const char *play_cost_models(void);
 
 /* ---- a training ---- */

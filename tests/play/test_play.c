@@ -290,13 +290,17 @@ static void costs_are_those_of_the_library(void **state)
         .rows = 8449, .dim = 768, .positions = 1024, .layers = 12, .untied = 1};
     const play_sizes nothing = {.rows = 5};
     (void)state;
-    assert_has(play_cost(&andrea, "f32"),
+    assert_has(play_cost(&andrea, "f32", NULL),
                "{\"tokens\":{\"parameters\":6488832,\"bytes\":25955328}");
-    assert_has(play_cost(&andrea, "bf16"),
+    assert_has(play_cost(&andrea, "bf16", NULL),
                "\"total\":{\"parameters\":98698752,\"bytes\":197397504}");
-    assert_has(play_cost(&andrea, "f32"), "\"one_hot_madds\":6488832,\"head_madds\":6488832,");
-    assert_has(play_cost(&nothing, "f32"), "{\"error\":");
-    assert_has(play_cost(&andrea, "f33"), "{\"error\":");
+    assert_has(play_cost(&andrea, "f32", NULL),
+               "\"one_hot_madds\":6488832,\"head_madds\":6488832,");
+    assert_has(play_cost(&nothing, "f32", NULL), "{\"error\":");
+    assert_has(play_cost(&andrea, "f33", NULL), "{\"error\":");
+    assert_has(play_cost(&(play_sizes){0}, "f32", "gpt2"), /* tied */
+               "{\"tokens\":{\"parameters\":38597376,\"bytes\":154389504}");
+    assert_has(play_cost(&nothing, "f32", "gpt9"), "{\"error\":");
     assert_has(play_cost_models(), "\"name\":\"gpt2\"");
 }
 

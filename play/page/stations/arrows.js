@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 5: king - man + woman, and questions of one's own.
+'use strict';
+
+const EXAMPLES = [['king', 'man', 'woman'], ['queen', 'woman', 'man'], ['dogs', 'dog', 'cat'], ['princess', 'woman', 'man'], ['king', 'cat', 'dog']];
+
+function arrowsStation(root) {
+  const t = TEXT.arrows, { play, words } = app, out = make('div', {}), caption = make('figcaption', {}), note = make('p', { class: 'soft' });
+  let found = [], ids = [], plane = null;
+  const canvas = planePicture((width) => Math.min(480, Math.max(280, width * 0.7)), '', () => {
+    const [a, b, c] = ids, d = found.length > 0 ? found[0].id : -1;
+    return { xy: plane ? plane.xy : [], name: words.name, chosen: -1, only: new Set([a, b, c, d]), lines: [[b, a, 1, true], [c, d, 1, true]] };
+  });
+  const question = () => `${state.plus} - ${state.minus} + ${state.then}`;
+  const numbers = numbersText(() => tsv(found.map(({ id, score }) => [words.name(id), id, score])));
+  const command = terminal(() => `embla analogy ${words.operand} ${inShell(question())} --top 5${state.keep ? ' --keep-words' : ''}`);
+  const update = () => attempt(out, () => {
+    ids = [state.plus, state.minus, state.then].map(words.find);
+    if (ids.some((id) => id < 0)) return;
+    found = play.analogy(words.handle, [ids[0], ids[2]], [ids[1]], 5, state.keep === 1);
+    plane = found.length > 0 ? play.plane(words.handle, [...new Set([...ids, found[0].id])]) : null;
+    out.replaceChildren(make('h3', {}, `${t.results}: ${question()}`), nearList(found, words.name, t.results, null));
+    out.querySelectorAll('button').forEach((item) => { // they lead nowhere here
+      const line = make('div', { class: 'chip' });
+      line.className = '';
+      line.append(...item.childNodes);
+      line.className = 'near-line';
+      item.replaceWith(line);
+    });
+    note.textContent = state.keep ? t.kept : t.excluded;
+    const text = found.length > 0 ? t.picture(...ids.map(words.name), words.name(found[0].id)) : '';
+    caption.textContent = text + ' ' + t.caution;
+    canvas.label(text);
+    canvas.draw();
+    numbers.update();
+    command.update();
+  });
+  const pickers = [wordPicker(t.plus, 'plus', words, update), wordPicker(t.minus, 'minus', words, update), wordPicker(t.then, 'then', words, update)];
+  const examples = EXAMPLES.filter((example) => example.every((word) => words.find(word) >= 0)).map((example) => chip(`${example[0]} - ${example[1]} + ${example[2]}`, null, { act: () => {
+    example.forEach((word, i) => pickers[i].show(word));
+    update();
+  } }));
+  root.append(...head(t), make('div', { class: 'box' }, make('div', { class: 'row' }, ...pickers), checkbox(t.keep, 'keep', update),
+    ...(examples.length > 0 ? [make('h3', {}, t.examples), chips(examples, t.examples)] : []),
+    make('div', { class: 'wide' }, make('figure', {}, canvas, caption), make('div', {}, out, note)), numbers), tryThis(t.try), quiz('arrows', t, () => {
+    const [king, cat, dog] = ['king', 'cat', 'dog'].map(words.find);
+    if (Math.min(king, cat, dog) < 0) return '';
+    const [first] = play.analogy(words.handle, [king, dog], [cat], 1);
+    return t.answer(words.name(first.id), fixed(first.score));
+  }), command);
+  update();
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6: logits, probabilities, temperature; and the head, tied or a table of its own.
+'use strict';
+
+const TOP = 10;
+
+// The tokens of a text as the model reads it: behind the token that begins a text.
+function promptOf(text) {
+  const ids = app.main.cut(text).tokens.map((token) => token.id), { bos } = app.main.about;
+  return bos >= 0 ? [bos, ...ids] : ids;
+}
+const nextName = (id) => (id === app.main.about.bos ? TEXT.next.ends : app.main.name(id));
+
+function headPart(t) {
+  const { play, main } = app, lists = make('div', { class: 'two' });
+  const update = () => {
+    const id = main.find(state.headword);
+    if (id < 0) return;
+    const part = (title, head) => make('div', {}, make('h3', {}, title), nearList(play.near(main.handle, id, 6, head), main.name, title, (other) => { picker.show(main.about.words[other]); update(); }));
+    lists.replaceChildren(part(t.byTable(main.name(id)), 0), ...(main.about.head ? [part(t.byHead(main.name(id)), 1)] : []));
+  };
+  const picker = wordPicker(t.headWord, 'headword', main, update);
+  update();
+  return make('section', { class: 'box', 'aria-label': t.head }, make('h2', {}, t.head), make('p', {}, main.about.head ? t.untied(number(main.about.rows), number(main.about.dim)) : t.tied), make('div', { class: 'row' }, picker), lists);
+}
+
+function nextStation(root) {
+  const t = TEXT.next, { play, main } = app, out = make('div', {});
+  if (!main.about.model) {
+    root.append(...head(t), make('div', { class: 'box' }, make('p', {}, TEXT.page.noModel)));
+    return;
+  }
+  let found = null, ids = [];
+  const numbers = numbersText(() => tsv(found.next.map(({ id, probability, logit }) => [nextName(id), id, probability, Math.fround(logit)])));
+  const command = terminal(() => `embla predict ${app.page.model.operand} ${inShell(state.before)} --top ${TOP}${state.heat === 1 ? '' : ' --temperature ' + state.heat} --format table`);
+  const update = () => attempt(out, () => {
+    ids = promptOf(state.before);
+    const begins = main.about.bos >= 0 ? 1 : 0, top = Math.min(TOP, main.about.rows);
+    if (ids.length === 0) throw new Error(TEXT.page.empty);
+    found = play.predict(main.handle, ids, state.heat, top);
+    const last = ids.length > begins ? main.name(ids[ids.length - 1]) : nextName(ids[0]);
+    const first = found.next[0];
+    const each = found.each.slice(Math.max(1, begins)).map((token, i) => chip(main.name(token.id), i + begins > 0 || begins ? percent(token.probability) : '\u2013'));
+    out.replaceChildren(make('h3', {}, t.after(last)), make('div', { class: 'bars' }, make('li', {}, ...[t.columns[0], '', t.columns[1], t.columns[2]].map((name) => make('span', { class: 'n' }, name)))),
+      bars(found.next.map(({ id, probability, logit }) => [nextName(id), probability, percent(probability), fixed(logit)]), t.after(last)),
+      make('div', { class: 'row' }, ...(first.id === main.about.bos ? [] : [button(t.append, () => {
+        const word = main.about.words[first.id] || '', apart = main.about.words.some((w) => w !== null && /^\p{L}{2,}$/u.test(w)) && state.before !== '';
+        input.querySelector('input').value = state.before + (apart ? ' ' : '') + word;
+        set('before', input.querySelector('input').value);
+        update();
+        const again = out.querySelector('button.act');
+        if (again) again.focus();
+      })])),
+      ...(each.length > 0 ? [make('h3', {}, t.each), chips(each, t.each), make('p', { class: 'soft' }, t.eachNote(fixed(found.loss, 3)))] : []));
+    out.querySelector('div.bars li').setAttribute('role', 'presentation');
+    numbers.update();
+    command.update();
+  });
+  const input = textInput(TEXT.page.text, 'before', update);
+  root.append(...head(t), make('div', { class: 'box' }, input, slider('heat', (x) => t.temperature(x), update, { least: 0.1, most: 2, step: 0.1 }), out, numbers), headPart(t), tryThis(t.try), quiz('next', t, () => {
+    const now = play.predict(main.handle, ids, 1, 1).next[0].probability, cold = play.predict(main.handle, ids, 0.1, 1).next[0].probability;
+    return t.answer(percent(now), percent(cold));
+  }), command);
+  update();
+}

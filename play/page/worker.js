@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains in a worker, so that the page stays quick. It gets messages { kind, .. } and posts what the rows
+// look like; a failure is posted as a sentence.
+'use strict';
+
+const AHEAD = 1200; // milliseconds of training ahead, to find the plane of the end
+const SLICE = 24; // milliseconds of steps between two looks at the messages
+
+let play = null, training = 0, about = null, aim = null, aimed = 'end', choices = null;
+let perSecond = 0, running = false, begun = 0, made = 0, watch = 0, waiting = false, timer = 0;
+let rate = { since: 0, steps: 0, now: null };
+
+function rowsOf(t) { return play.trainRows(t, about.vocab * about.dim); }
+
+// What the page draws. It answers 'drawn' before it gets the next.
+function tell(found, kind = 'moved') {
+  const plane = play.trainPlane(training, aim), rows = rowsOf(training), positions = play.trainPositions(training, about.positions * about.dim);
+  const near = play.trainNear(training, watch, Math.min(8, about.vocab - 1));
+  waiting = true;
+  postMessage({ kind, found, xy: plane.xy, share: plane.share, aimed, rows, positions, near, rate: rate.now, running },
+    positions ? [rows.buffer, positions.buffer] : [rows.buffer]);
+}
+
+// Trains ahead with the same choices, for a while, and keeps the rows of its end.
+function lookAhead() {
+  const ahead = play.train(choices.path, choices), end = performance.now() + AHEAD;
+  const all = play.trainAbout(ahead);
+  let step = 0;
+  while (step < all.steps && performance.now() < end) {
+    const some = Math.min(20, all.steps - step);
+    play.trainSteps(ahead, some);
+    step += some;
+  }
+  about = all;
+  aim = rowsOf(ahead);
+  aimed = 'end';
+  play.trainClose(ahead);
+}
+
+function start(message) {
+  stop();
+  if (!play) {
+    play = new Play(message.module, new Host());
+    for (const [path, bytes] of message.files) play.host.put(path, bytes);
+  }
+  for (const [path, bytes] of message.texts || []) play.host.put(path, bytes);
+  play.trainClose(training);
+  training = 0;
+  choices = message.choices;
+  if (choices.pieces > 0) play.cutterClose(play.cutterTrain(choices.path, choices.tokenizer, choices.pieces));
+  lookAhead();
+  training = play.train(choices.path, choices);
+  about = play.trainAbout(training);
+  watch = Math.min(Math.max(0, message.watch), about.vocab - 1);
+  rate.now = null;
+  postMessage({ kind: 'ready', about });
+  tell(play.trainSteps(training, 0));
+}
+
+function stop() {
+  running = false;
+  clearTimeout(timer);
+}
+
+// Some steps, as many as the speed asks for, then a look at the messages.
+function slice() {
+  if (!running) return;
+  const now = performance.now(), end = now + SLICE;
+  let found = null;
+  const losses = [];
+  while (performance.now() < end) {
+    const due = Math.floor((performance.now() - begun) / 1000 * perSecond) - made;
+    if (due <= 0) break;
+    const step = found ? found.step : play.trainSteps(training, 0).step;
+    if (step >= about.steps) break;
+    found = play.trainSteps(training, 1);
+    losses.push([found.step, found.loss]);
+    made++;
+    rate.steps++;
+    if (found.step >= about.steps) break;
+  }
+  if (now - rate.since > 1000) rate = { since: now, steps: 0, now: rate.steps / ((now - rate.since) / 1000) };
+  if (losses.length > 0) postMessage({ kind: 'losses', losses });
+  if (found && found.step >= about.steps) { stop(); tell(found); save(); return; }
+  if (found && !waiting) tell(found);
+  timer = setTimeout(slice, found && perSecond === Infinity ? 0 : 8);
+}
+
+function run(message) {
+  perSecond = message.perSecond;
+  begun = performance.now() - (perSecond === Infinity ? 0 : 1000 / perSecond);
+  made = 0;
+  rate = { since: performance.now(), steps: 0, now: null };
+  if (running) return;
+  running = true;
+  slice();
+}
+
+// The files of the model as it is now.
+function save() {
+  play.trainSave(training, '/made');
+  postMessage({ kind: 'saved', files: ['model.safetensors', 'config.json', 'tokenizer.json'].map((name) => [name, play.host.get('/made/' + name)]).filter(([, bytes]) => bytes) });
+}
+
+const acts = {
+  start,
+  run,
+  pause() { stop(); tell(play.trainSteps(training, 0)); },
+  step() {
+    stop();
+    const found = play.trainSteps(training, 1);
+    postMessage({ kind: 'losses', losses: [[found.step, found.loss]] });
+    tell(found);
+    if (found.step >= about.steps) save();
+  },
+  fit() { aim = rowsOf(training); aimed = 'now'; tell(play.trainSteps(training, 0), 'looked'); },
+  watch(message) { watch = message.id; if (!running) tell(play.trainSteps(training, 0), 'looked'); },
+  sample(message) { postMessage({ kind: 'sampled', step: message.step, ...play.trainSample(training, 0.8, message.seed) }); },
+  drawn() { waiting = false; },
+};
+
+onmessage = (event) => {
+  try {
+    acts[event.data.kind](event.data);
+  } catch (error) {
+    stop();
+    postMessage({ kind: 'failed', sentence: error.message });
+  }
+};
