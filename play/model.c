@@ -14,6 +14,7 @@
 #include "cutter.h"
 #include "geometry.h"
 #include "play.h"
+#include "rows.h"
 
 struct play_model {
     embla_table *table;
@@ -82,7 +83,7 @@ play_model *play_open(const char *path)
     play_model *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     embla_status status = embla_checkpoint_open(path, NULL, &checkpoint);
-    if (status == EMBLA_OK) status = embla_table_open(checkpoint, NULL, NULL, &m->table);
+    if (status == EMBLA_OK) status = rows_open(checkpoint, &m->table);
     if (status == EMBLA_OK) status = open_parts(m, checkpoint);
     embla_checkpoint_free(checkpoint);
     if (status == EMBLA_OK) return m;
