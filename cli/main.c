@@ -19,21 +19,21 @@
 #include "host/host.h"
 
 const cli_verb *const cli_verbs[] = {
-    &cli_verb_demo,       &cli_verb_info,    &cli_verb_doctor,
-    &cli_verb_lookup,     &cli_verb_embed,   &cli_verb_near,
-    &cli_verb_analogy,    &cli_verb_compare, &cli_verb_doesnt_match,
-    &cli_verb_eval,       &cli_verb_health,  &cli_verb_spectrum,
-    &cli_verb_diff,       &cli_verb_map,     &cli_verb_rows,
-    &cli_verb_trace,      &cli_verb_pack,    &cli_verb_warm,
-    &cli_verb_verify,     &cli_verb_words,   &cli_verb_tokens,
-    &cli_verb_tokenizer,  &cli_verb_encode,  &cli_verb_fit,
-    &cli_verb_search,     &cli_verb_train,   &cli_verb_predict,
-    &cli_verb_generate,   &cli_verb_new,     &cli_verb_convert,
-    &cli_verb_cost,       &cli_verb_plan,
+    &cli_verb_demo,       &cli_verb_info,      &cli_verb_doctor,
+    &cli_verb_lookup,     &cli_verb_embed,     &cli_verb_near,
+    &cli_verb_analogy,    &cli_verb_compare,   &cli_verb_doesnt_match,
+    &cli_verb_eval,       &cli_verb_health,    &cli_verb_spectrum,
+    &cli_verb_diff,       &cli_verb_map,       &cli_verb_play,
+    &cli_verb_rows,       &cli_verb_trace,     &cli_verb_pack,
+    &cli_verb_warm,       &cli_verb_verify,    &cli_verb_words,
+    &cli_verb_tokens,     &cli_verb_tokenizer, &cli_verb_encode,
+    &cli_verb_fit,        &cli_verb_search,    &cli_verb_train,
+    &cli_verb_predict,    &cli_verb_generate,  &cli_verb_new,
+    &cli_verb_convert,    &cli_verb_cost,      &cli_verb_plan,
 #ifndef EMBLA_NO_BENCH
     &cli_verb_bench,
 #endif
-    &cli_verb_completion, &cli_verb_help,    NULL};
+    &cli_verb_completion, &cli_verb_help,      NULL};
 
 const cli_option cli_global_options[] = {
     {.name = "json", .help = "print JSON"},

@@ -6,6 +6,7 @@
  *   table -> health, spectrum, plane  what is wrong with it, and how it looks
  *   table -> graph -> layout, communities  which rows belong together
  *   table while it is trained -> film  how its rows move
+ *   model, texts -> play              a page to learn with
  *   two tables -> diff                which rows differ
  *   checkpoint -> doctor              whether table, head, tokenizer and config agree
  *   checkpoint -> convert -> checkpoint in another format, with an account of every row
@@ -463,6 +464,52 @@ EMBLA_API EMBLA_CHECKED embla_status embla_film_add(embla_film *film, const embl
  * two axes have turned out to have the same direction. */
 EMBLA_API EMBLA_CHECKED embla_status embla_film_write(const embla_film *film, const char *path,
                                                       bool overwrite);
+
+/* ---- play: a page to learn with ---- */
+
+/* Receives the next `count` bytes. False ends the call that writes. */
+typedef bool (*embla_write_fn)(void *context, const void *bytes, size_t count);
+
+/* What goes into the page of `embla play`: one file (HTML) that needs no network. It has Embla
+ * itself in it, compiled to WebAssembly, with a model or a table to explore, and texts to train on.
+ */
+typedef struct {
+    const void *module; /* play.wasm of this version, compressed with gzip: module_bytes */
+    size_t module_bytes;
+    const char *demo; /* the folder of the demo's files, some of which every page has */
+    /* What the page is about. NULL means the demo's model `story`. A decoder that embla_gpt_open
+     * opens, and whose files are at most 5 MB, goes in whole. Of anything else the token table with
+     * its words goes in: as f32 if the page stays below 10 MB, otherwise as i8 with a scale for
+     * each row. If that is too much, the first rows that fit go in. */
+    const embla_checkpoint *model;
+    const char *name;    /* what commands on the page call it; NULL means the path of `model` */
+    const char *command; /* the command that has trained it; NULL means unknown */
+    int64_t rows;        /* rows of a table, the first ones; 0 means as many as fit */
+    const char *text; /* a file of text, at most 2 MB, before those of the demo; NULL means none */
+    const char *text_name; /* what commands on the page call it; NULL means its path */
+    int64_t text_words;   /* a training on it has words as tokens, at most so many; 0: characters */
+    const char *title;    /* of the page; NULL means one with the name */
+    uint64_t reserved[4]; /* must be 0 */
+} embla_play_options;
+
+typedef struct {
+    bool decoder;      /* the model is in the page whole, and predicts; false means a table alone */
+    int64_t rows, all; /* rows in the page, and of the table */
+    size_t dim;
+    embla_dtype dtype; /* of the rows in the page */
+    int64_t bytes;     /* of the page */
+    char stored[256];  /* a sentence that says it, as the page does */
+    uint64_t reserved[4];
+} embla_play_report;
+
+/* Writes the page. All of it is collected first: a call that fails before its first byte writes
+ * nothing. report may be NULL. EMBLA_ERR_NOT_FOUND if the demo lacks a file. EMBLA_ERR_RANGE if so
+ * many rows, or the text, make the page too large. EMBLA_ERR_ARGUMENT for a module that is not
+ * compressed with gzip, and for `rows` with a decoder that goes in whole. EMBLA_ERR_STOPPED if
+ * `write` returned false. */
+EMBLA_API EMBLA_CHECKED embla_status embla_play_write(const embla_play_options *options,
+                                                      embla_write_fn write, void *context,
+                                                      embla_play_report *report);
 
 /* ---- graph: the nearest rows of every row ---- */
 

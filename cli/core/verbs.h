@@ -20,6 +20,7 @@ extern const cli_verb cli_verb_health;
 extern const cli_verb cli_verb_spectrum;
 extern const cli_verb cli_verb_diff;
 extern const cli_verb cli_verb_map;
+extern const cli_verb cli_verb_play;
 extern const cli_verb cli_verb_rows;
 extern const cli_verb cli_verb_trace;
 extern const cli_verb cli_verb_pack;

@@ -8,52 +8,12 @@
 
 #include "embla.h"
 
+#include "core/installed.h"
 #include "core/out.h"
 #include "core/verbs.h"
 #include "host/host.h"
 #include "host/paths.h"
 #include "verbs/demo_quiz.h"
-
-#ifndef EMBLA_DEMO_INSTALLED
-#define EMBLA_DEMO_INSTALLED "/usr/local/share/embla/demo"
-#endif
-
-/* ---- the folder ---- */
-
-static bool is_demo(const char *folder)
-{
-    char path[CLI_PATH_MOST];
-    return snprintf(path, sizeof path, "%s/words.vec", folder) < (int)sizeof path &&
-           cli_is_readable(path);
-}
-
-static bool real_path(const char *path, char folder[CLI_PATH_MOST])
-{
-    char *real = cli_path_real(path);
-    bool good = real && snprintf(folder, CLI_PATH_MOST, "%s", real) < CLI_PATH_MOST;
-    free(real);
-    return good;
-}
-
-/* Finds the demo: in $EMBLA_DEMO, beside the installed program, beside the folder build/ of the
- * source tree, or where the build said that it will be installed. */
-static bool find_folder(char folder[CLI_PATH_MOST])
-{
-    static const char *const beside[] = {"../share/embla/demo", "../../demo"};
-    const char *named = getenv("EMBLA_DEMO");
-    if (named) return is_demo(named) && real_path(named, folder);
-    char program[CLI_PATH_MOST];
-    if (cli_program_path(program, sizeof program)) {
-        const char *slash = embla_system_slash(program);
-        if (slash) program[slash - program] = '\0';
-        for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
-            char path[CLI_PATH_MOST];
-            int used = snprintf(path, sizeof path, "%s/%s", program, beside[i]);
-            if (used < (int)sizeof path && is_demo(path)) return real_path(path, folder);
-        }
-    }
-    return is_demo(EMBLA_DEMO_INSTALLED) && real_path(EMBLA_DEMO_INSTALLED, folder);
-}
 
 /* ---- a copy ---- */
 
@@ -122,7 +82,8 @@ static int copy_demo(const cli_args *args, const char *folder)
     int code = cli_out_check_folder(to);
     if (code != CLI_DONE) return code;
     const bool there = cli_is_there(to);
-    if (there && !is_demo(to)) return cli_failed("'%s' exists; choose another folder for -o", to);
+    if (there && !cli_installed_is(&cli_installed_demo, to))
+        return cli_failed("'%s' exists; choose another folder for -o", to);
     const bool good = each_file(folder, to, 0, there, at);
     if (!good && there)
         return cli_failed("'%s' exists, but %s is missing or has changed; remove the folder, or "
@@ -338,7 +299,7 @@ static int print_json(const char *folder)
 static int run(const cli_args *args)
 {
     char folder[CLI_PATH_MOST];
-    if (!find_folder(folder))
+    if (!cli_installed_find(&cli_installed_demo, folder))
         return cli_failed("the files of the demo were not found; set EMBLA_DEMO to their folder "
                           "(share/embla/demo of the installation, or demo/ of the source)");
     if (cli_args_given(args, "output")) return copy_demo(args, folder);

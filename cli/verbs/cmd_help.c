@@ -18,7 +18,7 @@
 #define COLUMN 26
 /* The date of the man pages: when their text was last written anew. The current date would make
  * every build another. */
-#define MAN_DATE "2026-11-19"
+#define MAN_DATE "2026-11-20"
 enum { VERB_COLUMN = 15, GROUP_COLUMN = 17 };
 
 /* The verbs as people look for them. Each verb belongs to one group; a test finds one that is
@@ -27,7 +27,7 @@ static const struct {
     const char *name, *about, *verbs;
 } groups[] = {
     {"learn the ideas", "rows, positions, neighbours, directions, costs",
-     "demo lookup embed near compare analogy doesnt-match map predict cost"},
+     "demo lookup embed near compare analogy doesnt-match map play predict cost"},
     {"look inside", "what a checkpoint holds, and whether it is sound",
      "info doctor health spectrum diff"},
     {"train", "word vectors, or a model around a table; what it writes",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every verb has help, the same from `help VERB` and `VERB --help`, within 80 columns,
 # and an example that runs in a copy of the demo.
-EMBLA_DEMO=$SOURCE/demo embla demo -o demo -q
+. "$SOURCE/tests/cli/module.sh"
+embla demo -o demo -q
 cd demo || exit 1
 for verb in $(embla help --json | tr '{' '\n' | sed -n 's/^"name":"\([^"]*\)","operands".*/\1/p'); do
     embla help "$verb" >one || echo "help $verb: exit $?"

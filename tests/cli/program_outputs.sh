@@ -4,6 +4,7 @@
 # --force. The user wrote what is "mine". The program wrote what is "ours"; "shared" has the words of
 # another file too. A "link" leads nowhere. What we did not write is replaced only if it is the named
 # output and --force is given. A second table: no form of the name of an input may be the output.
+. "$SOURCE/tests/cli/module.sh"
 cp "$SOURCE"/demo/{words.vec,names.txt,analogies.txt} .
 printf "cat dog 5\n" >pairs.txt
 cp words.vec drawing.svg # a table whose name ends like that of a picture
@@ -130,6 +131,7 @@ row embed mine o.npy embed names emma --format npy -o o.npy
 row encode mine o.npy encode words.vec 'a cat' --format npy -o o.npy
 row map mine o.svg map words.vec -o o.svg -q
 row map mine o.html map words.vec -o o.html -q
+row play mine o.html play words.vec -o o.html -q
 # Without Cairo and Pango a PNG picture is refused, and the file must stay in both cases.
 embla map words.vec -o try.png -q 2>&1 | grep -q 'write .svg or .html' && no_png='/kept, 1  *kept, 1$/s/kept, 1$/replaced, 0/'
 row map mine o.png map words.vec -o o.png -q | sed "${no_png-}"

@@ -72,6 +72,18 @@ def type_on(table, key, kinds):
     return listed if listed and fits(kinds, listed) else type_of(kinds)
 
 
+def false_module(folder, program):
+    """A folder with a module for pages that only looks like one."""
+    version = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[1]
+    folder = os.path.abspath(os.path.join(folder, "module"))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "play.wasm.gz"), "wb") as module:
+        module.write(b"\x1f\x8b")
+    with open(os.path.join(folder, "play.wasm.gz.sha256"), "w") as line:
+        line.write("0  play.wasm.gz  %s\n" % version)
+    return folder
+
+
 def run(command, folder, env):
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -93,7 +105,8 @@ def check(command, table, found):
 def main(arguments):
     update = arguments[0] == "--update"
     program, folder, page = arguments[update:]
-    env = dict(os.environ, PATH=os.path.dirname(os.path.abspath(program)) + ":" + os.environ["PATH"])
+    env = dict(os.environ, PATH=os.path.dirname(os.path.abspath(program)) + ":" + os.environ["PATH"],
+               EMBLA_PLAY=false_module(folder, program))
     text, wrong, seen = open(page).read(), [], set()
     pieces = re.split(r"(?:^```sh\n(.*?)^```\n\n)(\| key \|.*?\n(?=\n|\Z))", text, flags=re.M | re.S)
     for at in range(1, len(pieces), 3):

@@ -35,6 +35,7 @@ allowed() {
     lab/wordvec)     echo "wordvec corpus encoder unicode $core" ;;
     lab/model)       echo "model learn engine ngram table unicode $core" ;;
     lab/train)       echo "train model learn corpus $core" ;;
+    lab/play)        echo "play $core" ;;
     cluster)         echo "cluster train corpus model learn engine table lookup $core" ;;
     *)               echo "unknown room: $1" >&2; return 2 ;;
     esac
@@ -55,6 +56,7 @@ public() {
     lab/wordvec)                                     echo "embla.h embla_text.h embla_wordvec.h" ;;
     lab/model | lab/train)
         echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h" ;;
+    lab/play)                                        echo "embla.h embla_checkpoint.h embla_lab.h embla_train.h" ;;
     cluster)
         echo "embla.h embla_checkpoint.h embla_store.h embla_text.h embla_learn.h embla_train.h embla_wordvec.h embla_cluster.h" ;;
     esac

@@ -60,8 +60,10 @@ EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_write(embla_durable *out,
                                                            const embla_name *labels, size_t count);
 /* The same to any destination: write is called with a few bytes at a time. */
 typedef embla_status embla_vocab_sink(void *context, const void *bytes, size_t count);
-EMBLA_CHECKED embla_status embla_vocab_write_to(embla_vocab_sink *write, void *context,
-                                                const embla_name *labels, size_t count);
+EMBLA_PRIVATE EMBLA_CHECKED embla_status embla_vocab_write_to(embla_vocab_sink *write,
+                                                              void *context,
+                                                              const embla_name *labels,
+                                                              size_t count);
 
 /* ---- beside a file whose format has no words (vocab_beside.c) ---- */
 
