@@ -124,7 +124,7 @@ function planePicture(height, label, data, pick) {
       pen.fill();
     });
     pen.globalAlpha = 1;
-    nameThem(pen, places, name, lit, chosen, width, tall);
+    nameThem(pen, places, name, lit, chosen, width, tall, lines.some((line) => line[3]));
   }, { plane: true });
   canvas.addEventListener('click', (event) => {
     if (!pick) return;
@@ -169,7 +169,7 @@ function drawLine(pen, from, to, strong, arrow) {
 }
 
 // Names beside their points, first those that matter, where they cover no other name.
-function nameThem(pen, places, name, lit, chosen, width, tall) {
+function nameThem(pen, places, name, lit, chosen, width, tall, above) {
   const taken = [], order = places.map((_, row) => row).filter((row) => places[row]);
   order.sort((a, b) => (b === chosen) - (a === chosen) || lit.has(b) - lit.has(a));
   pen.font = '13px system-ui, sans-serif';
@@ -178,7 +178,8 @@ function nameThem(pen, places, name, lit, chosen, width, tall) {
   for (const row of order) {
     if (taken.length > 90) break;
     const text = shortened(name(row)), [x, y] = places[row], w = pen.measureText(text).width;
-    const spot = [[x + 9, y - 7], [x - 9 - w, y - 7], [x - w / 2, y - 24], [x - w / 2, y + 9]].find(([left, top]) =>
+    const sides = [[x + 9, y - 7], [x - 9 - w, y - 7], [x - w / 2, y - 24], [x - w / 2, y + 9]];
+    const spot = (above ? sides.reverse() : sides).find(([left, top]) =>
       left > 1 && left + w < width - 1 && top > 1 && top + 16 < tall - 1 &&
       !taken.some((t) => left < t[0] + t[2] + 4 && left + w + 4 > t[0] && top < t[1] + 16 && top + 16 > t[1]));
     if (!spot) continue;
@@ -250,14 +251,15 @@ function bars(rows, label) {
   }));
 }
 
-// Rows that are near: each can be chosen.
+// Rows that are near; with `pick` each can be chosen.
 function nearList(near, name, label, pick) {
   const list = make('ol', { class: 'near list', 'aria-label': label });
   for (const { id, score } of near) {
-    const item = nearItem(name(id), '', score);
-    item.firstChild.type = 'button';
-    item.firstChild.removeAttribute('title');
-    if (pick) item.firstChild.addEventListener('click', () => pick(id));
+    const item = nearItem(name(id), '', score), line = item.firstChild;
+    line.type = 'button';
+    line.removeAttribute('title');
+    if (pick) line.addEventListener('click', () => pick(id));
+    else line.replaceWith(make('div', { class: 'line' }, ...line.childNodes));
     list.append(item);
   }
   return list;

@@ -121,7 +121,7 @@ function show(name, moved) {
   document.querySelectorAll('#nav a').forEach((item) => {
     const here = item.dataset.station === name;
     if (here) item.setAttribute('aria-current', 'step'); else item.removeAttribute('aria-current');
-    if (here && moved) item.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    if (here) item.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
   document.title = (name === 'start' ? '' : TEXT[name].title + ' \u2013 ') + app.page.title;
   attempt(root, () => { leave = stations[name](root) || null; });

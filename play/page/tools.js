@@ -205,7 +205,7 @@ function quiz(name, texts, answer) {
     out.replaceChildren(make('p', { class: 'verdict ' + (right ? 'right' : 'wrong') }, right ? TEXT.page.right : TEXT.page.wrong(texts.options[texts.right])), make('p', {}, answer()));
   };
   return make('section', { class: 'box quiz', 'aria-label': TEXT.page.think }, make('h2', {}, TEXT.page.think), make('p', {}, texts.question),
-    make('ul', { role: 'radiogroup', 'aria-label': texts.question }, ...texts.options.map((option, i) => make('li', {}, make('label', {}, inputs[i], option)))),
+    make('fieldset', { class: 'answers' }, make('legend', { class: 'hidden' }, texts.question), ...texts.options.map((option, i) => make('div', {}, make('label', {}, inputs[i], option)))),
     button(TEXT.page.check, check), out);
 }
 
@@ -237,13 +237,19 @@ function numbersText(text) {
   return details;
 }
 
-function terminal(text, note = TEXT.page.terminalNote) {
-  const pre = make('pre', { tabindex: '0', 'aria-label': TEXT.page.terminal });
-  const part = make('section', { class: 'box', 'aria-label': TEXT.page.terminal }, make('h2', {}, TEXT.page.terminal),
-    make('div', { class: 'command' }, pre, copyButton(() => pre.textContent)), make('p', { class: 'soft' }, note));
+function terminal(text, { note = TEXT.page.terminalNote, of = '' } = {}) {
+  const title = TEXT.page.terminal + (of ? ': ' + of : '');
+  const pre = make('pre', { tabindex: '0', 'aria-label': title });
+  const part = make('section', { class: 'box', 'aria-label': title }, make('h2', {}, TEXT.page.terminal),
+    make('div', { class: 'command' }, pre, copyButton(() => pre.textContent)), marked('p', { class: 'soft' }, note));
   part.update = () => { pre.textContent = text(); };
   part.update();
   return part;
+}
+
+// A text in which `..` are commands and names of files.
+function marked(tag, properties, text) {
+  return make(tag, properties, ...text.split('`').map((part, i) => (i % 2 === 1 ? make('code', {}, part) : part)));
 }
 
 const wrongInput = (error) => make('p', { class: 'wrong-input', role: 'alert' }, error.message);

@@ -9,7 +9,7 @@ function arrowsStation(root) {
   let found = [], ids = [], plane = null;
   const canvas = planePicture((width) => Math.min(480, Math.max(280, width * 0.7)), '', () => {
     const [a, b, c] = ids, d = found.length > 0 ? found[0].id : -1;
-    return { xy: plane ? plane.xy : [], name: words.name, chosen: -1, only: new Set([a, b, c, d]), lines: [[b, a, 1, true], [c, d, 1, true]] };
+    return { xy: plane ? plane.xy : [], name: words.name, chosen: -1, only: new Set([a, b, c, d]), lines: [[b, c, 1, true], [a, d, 1, true]] };
   });
   const question = () => `${state.plus} - ${state.minus} + ${state.then}`;
   const numbers = numbersText(() => tsv(found.map(({ id, score }) => [words.name(id), id, score])));
@@ -19,14 +19,7 @@ function arrowsStation(root) {
     if (ids.some((id) => id < 0)) return;
     found = play.analogy(words.handle, [ids[0], ids[2]], [ids[1]], 5, state.keep === 1);
     plane = found.length > 0 ? play.plane(words.handle, [...new Set([...ids, found[0].id])]) : null;
-    out.replaceChildren(make('h3', {}, `${t.results}: ${question()}`), nearList(found, words.name, t.results, null));
-    out.querySelectorAll('button').forEach((item) => { // they lead nowhere here
-      const line = make('div', { class: 'chip' });
-      line.className = '';
-      line.append(...item.childNodes);
-      line.className = 'near-line';
-      item.replaceWith(line);
-    });
+    out.replaceChildren(make('h2', { class: 'small' }, `${t.results}: ${question()}`), nearList(found, words.name, t.results, null));
     note.textContent = state.keep ? t.kept : t.excluded;
     const text = found.length > 0 ? t.picture(...ids.map(words.name), words.name(found[0].id)) : '';
     caption.textContent = text + ' ' + t.caution;
@@ -41,7 +34,7 @@ function arrowsStation(root) {
     update();
   } }));
   root.append(...head(t), make('div', { class: 'box' }, make('div', { class: 'row' }, ...pickers), checkbox(t.keep, 'keep', update),
-    ...(examples.length > 0 ? [make('h3', {}, t.examples), chips(examples, t.examples)] : []),
+    ...(examples.length > 0 ? [make('h2', { class: 'small' }, t.examples), chips(examples, t.examples)] : []),
     make('div', { class: 'wide' }, make('figure', {}, canvas, caption), make('div', {}, out, note)), numbers), tryThis(t.try), quiz('arrows', t, () => {
     const [king, cat, dog] = ['king', 'cat', 'dog'].map(words.find);
     if (Math.min(king, cat, dog) < 0) return '';

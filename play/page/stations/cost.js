@@ -22,7 +22,7 @@ function giantPart(t) {
       ...found.tokens.map((token, i) => make('tr', {}, make('th', { scope: 'row' }, visible(some[i].text)), make('td', {}, token.rows.map(number).join('  ')), make('td', {}, token.values[0].slice(0, 3).map((x) => fixed(x, 3)).join('  ') + ' ..')))));
     command.update();
   });
-  const command = terminal(() => `embla rows ${app.page.ngram.operand} ${[...state.letters].slice(0, 12).map(inShell).join(' ')}`);
+  const command = terminal(() => `embla rows ${app.page.ngram.operand} ${[...state.letters].slice(0, 12).map(inShell).join(' ')}`, { of: t.giantText });
   const details = make('details', { class: 'box more' }, make('summary', {}, t.giant), make('p', { class: 'soft' }, t.giantAbout), textInput(t.giantText, 'letters', update), out, command);
   details.addEventListener('toggle', () => { if (details.open) update(); });
   return details;
@@ -48,7 +48,7 @@ function costStation(root) {
       make('tr', {}, ...t.columns.map((name, i) => make('th', { scope: 'col', class: i > 0 ? 'n' : null }, name))),
       ...Object.entries(t.parts).filter(([name]) => found[name].parameters > 0 || name === 'head').map(([name, text]) => make('tr', {}, make('th', { scope: 'row' }, text),
         cell(number(found[name].parameters)), cell(bytesText(found[name].bytes)), cell(percent(found[name].bytes / found.total.bytes)))))),
-    bars(Object.entries(t.parts).filter(([name]) => name !== 'total').map(([name, text]) => [text, found[name].bytes / found.total.bytes, bytesText(found[name].bytes), percent(found[name].bytes / found.total.bytes)]), t.title),
+    bars(Object.entries(t.parts).filter(([name]) => name !== 'total' && found[name].bytes > 0).map(([name, text]) => [text, found[name].bytes / found.total.bytes, bytesText(found[name].bytes), percent(found[name].bytes / found.total.bytes)]), t.title),
     make('h2', {}, t.work), make('ul', {}, make('li', {}, t.lookup(bytesText(found.lookup_bytes))), make('li', {}, t.oneHot(number(found.one_hot_madds))), make('li', {}, t.head(number(found.head_madds)))),
     ...(found.notes.length > 0 ? [make('h2', {}, t.notes), make('ul', {}, ...found.notes.map((note) => make('li', {}, note)))] : []));
     numbers.update();
@@ -63,7 +63,7 @@ function costStation(root) {
     input.value = String(Math.log2(Math.max(1, state[name])));
     input.setAttribute('aria-valuetext', number(state[name]));
     input.addEventListener('input', () => { set(name, Math.round(2 ** Number(input.value))); input.setAttribute('aria-valuetext', number(state[name])); fill(); update(); });
-    return field(t[{ V: 'rows', d: 'dim' }[name]] + ', 2^0 \u2026 2^' + most, input, true);
+    return field(t.upTo(t[{ V: 'rows', d: 'dim' }[name]], number(2 ** most)), input, true);
   };
   const fillSliders = () => sliders.replaceChildren(log('V', 20), log('d', 15));
   select.addEventListener('change', () => {

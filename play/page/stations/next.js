@@ -41,7 +41,7 @@ function nextStation(root) {
     const last = ids.length > begins ? main.name(ids[ids.length - 1]) : nextName(ids[0]);
     const first = found.next[0];
     const each = found.each.slice(Math.max(1, begins)).map((token, i) => chip(main.name(token.id), i + begins > 0 || begins ? percent(token.probability) : '\u2013'));
-    out.replaceChildren(make('h3', {}, t.after(last)), make('div', { class: 'bars' }, make('li', {}, ...[t.columns[0], '', t.columns[1], t.columns[2]].map((name) => make('span', { class: 'n' }, name)))),
+    out.replaceChildren(make('h2', { class: 'small' }, t.after(last)), make('div', { class: 'bars', 'aria-hidden': 'true' }, make('div', { class: 'line' }, ...[t.columns[0], '', t.columns[1], t.columns[2]].map((name, i) => make('span', { class: i === 0 ? 'title' : 'n title' }, name)))),
       bars(found.next.map(({ id, probability, logit }) => [nextName(id), probability, percent(probability), fixed(logit)]), t.after(last)),
       make('div', { class: 'row' }, ...(first.id === main.about.bos ? [] : [button(t.append, () => {
         const word = main.about.words[first.id] || '', apart = main.about.words.some((w) => w !== null && /^\p{L}{2,}$/u.test(w)) && state.before !== '';
@@ -51,8 +51,7 @@ function nextStation(root) {
         const again = out.querySelector('button.act');
         if (again) again.focus();
       })])),
-      ...(each.length > 0 ? [make('h3', {}, t.each), chips(each, t.each), make('p', { class: 'soft' }, t.eachNote(fixed(found.loss, 3)))] : []));
-    out.querySelector('div.bars li').setAttribute('role', 'presentation');
+      ...(each.length > 0 ? [make('h2', { class: 'small' }, t.each), chips(each, t.each), make('p', { class: 'soft' }, t.eachNote(fixed(found.loss, 3)))] : []));
     numbers.update();
     command.update();
   });

@@ -53,7 +53,7 @@ function positionsStation(root) {
       item.dataset.place = i;
       return item;
     });
-    out.replaceChildren(make('h3', {}, t.swap), make('p', { class: 'soft' }, t.swapHow), make('div', { class: 'row' }, chips(list, t.swap), ...(state.swap === '' ? [] : [button(t.undo, () => { set('swap', ''); picked = -1; update(); })])),
+    out.replaceChildren(make('h2', { class: 'small' }, t.swap), make('p', { class: 'soft' }, t.swapHow), make('div', { class: 'row' }, chips(list, t.swap), ...(state.swap === '' ? [] : [button(t.undo, () => { set('swap', ''); picked = -1; update(); })])),
       make('p', { class: 'soft' }, t.about[state.kind]), lines(tokens), ...(made.degrees ? [angles()] : []));
     if (focused !== undefined && focused !== null) { const again = out.querySelector(`[data-place="${focused}"]`); if (again) again.focus(); }
     compare(before, places);

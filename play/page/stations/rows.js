@@ -15,9 +15,9 @@ function smallTable(t, source, update) {
   const table = make('table', { class: 'numbers', 'aria-label': t.table }, ...all.map((row, id) => line(id, row, true)));
   table.querySelectorAll('button').forEach((item, id) => { item.dataset.row = id; });
   return [make('p', { class: 'soft' }, t.add), make('div', { class: 'two' }, make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.table }, table), make('div', {},
-    make('h3', {}, t.sequence), chips(ids.map((id) => chip(label(id), null, { lit: true })), t.sequence),
+    make('h2', { class: 'small' }, t.sequence), chips(ids.map((id) => chip(label(id), null, { lit: true })), t.sequence),
     ids.length > 0 ? button(t.clear, () => put([])) : null,
-    make('h3', {}, t.result(ids.length, about.dim)), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.result(ids.length, about.dim) }, make('table', { class: 'numbers' }, ...ids.map((id) => line(id, all[id], false)))))),
+    make('h2', { class: 'small' }, t.result(ids.length, about.dim)), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.result(ids.length, about.dim) }, make('table', { class: 'numbers' }, ...ids.map((id) => line(id, all[id], false)))))),
   ...hotPart(t, source, ids.length > 0 ? ids[ids.length - 1] : 0)];
 }
 
@@ -45,14 +45,17 @@ function largeTable(t, source, tokens, update) {
     if (again) again.focus();
   } })), t.sequence),
   make('figure', {}, canvas, make('figcaption', {}, label)),
-  make('h3', {}, t.chosen(source.name(chosen), chosen)), strip(one, most, t.chosen(source.name(chosen), chosen)),
+  make('h2', { class: 'small' }, t.chosen(source.name(chosen), chosen)), strip(one, most, t.chosen(source.name(chosen), chosen)),
   make('pre', { tabindex: '0', 'aria-label': t.chosen(source.name(chosen), chosen) }, one.map((x) => fixed(x, 3).padStart(6)).join(' ')),
   ...hotPart(t, source, chosen)];
 }
 
 function hotPart(t, source, id) {
   const hot = app.play.oneHot(source.handle, id), cell = (x) => make('td', { class: 'n' }, x);
+  const vector = Array.from({ length: source.about.rows }, (_, row) => (row === id ? 1 : 0)), from = Math.max(0, Math.min(id - 4, vector.length - 24));
+  const some = vector.slice(from, from + 24).join(' '), written = `[${from > 0 ? '.. ' : ''}${some}${from + 24 < vector.length ? ' ..' : ''}]`;
   return [make('h2', {}, t.hot), make('p', { class: 'soft' }, t.hotAbout),
+    make('pre', { tabindex: '0', 'aria-label': t.hotVector(id, number(vector.length)) }, `${written}  x  ${source.operand}, ${number(source.about.rows)} x ${source.about.dim}  =  [${hot.row.slice(0, 6).map((x) => fixed(x)).join(' ')}${hot.row.length > 6 ? ' ..' : ''}]`),
     make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.hot }, make('table', { class: 'plain' },
       make('tr', {}, make('th', { scope: 'col' }, t.kind), make('th', { class: 'n', scope: 'col' }, t.multiplications), make('th', { class: 'n', scope: 'col' }, t.copied)),
       make('tr', {}, make('th', { scope: 'row' }, t.lookup), cell('0'), cell(number(hot.row.length))),

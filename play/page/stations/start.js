@@ -20,5 +20,5 @@ function startStation(root) {
     const item = link(part.to, '');
     item.append(make('b', {}, part.title), part.about, make('div', { class: 'value' }, values[part.to]));
     return make('li', {}, item);
-  })), make('section', { class: 'box try' }, make('p', {}, t.learn), make('p', {}, link('learn', t.learnLink)), make('p', {}, link('cost', t.costLink))));
+  })), make('p', { class: 'begin' }, link('tokens', t.begin)), make('section', { class: 'box try' }, make('p', {}, t.learn), make('p', {}, link('learn', t.learnLink)), make('p', {}, link('cost', t.costLink))));
 }
