@@ -17,7 +17,7 @@ function tell(found, kind = 'moved') {
   const plane = play.trainPlane(training, aim), rows = rowsOf(training), positions = play.trainPositions(training, about.positions * about.dim);
   const near = play.trainNear(training, watch, Math.min(8, about.vocab - 1));
   waiting = true;
-  postMessage({ kind, found, xy: plane.xy, share: plane.share, aimed, rows, positions, near, rate: rate.now, running },
+  postMessage({ kind, found, xy: plane.xy, share: plane.share, aimed, rows, positions, near, rate: rate.now, running, memory: play.calls.memory.buffer.byteLength },
     positions ? [rows.buffer, positions.buffer] : [rows.buffer]);
 }
 

@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 
 export const [, , executablePath, folder, pictures] = process.argv;
 export const slow = !!process.env.EMBLA_TEST_SLOW;
-const { chromium } = createRequire(process.env.EMBLA_PLAYWRIGHT + '/')('playwright-core');
+export const modules = createRequire(process.env.EMBLA_PLAYWRIGHT + '/');
+const { chromium } = modules('playwright-core');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 let checks = 0, failed = 0;
 
@@ -22,15 +23,15 @@ export async function check(what, test) {
 }
 
 /* `within` is what a page may fetch of its own: only itself, or a folder of a site, whose pages do not say when they are ready. */
-export async function open(name, { width = 1600, height = 1000, scheme = 'light', query = '', motion = 'reduce', within = name } = {}) {
-  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme, reducedMotion: motion, hasTouch: width < 500 });
+export async function open(name, { width = 1600, height = 1000, scheme = 'light', query = '', motion = 'reduce', within = name, bypassCSP = false } = {}) {
+  const page = await browser.newPage({ bypassCSP, viewport: { width, height }, colorScheme: scheme, reducedMotion: motion, hasTouch: width < 500 });
   const wrong = [], begun = Date.now();
   /* a remark of the driver about the pictures that this test takes is none of the page's */
   page.on('console', message => { if (!message.text().includes('GPU stall due to ReadPixels')) wrong.push('console: ' + message.text()); });
   page.on('pageerror', error => wrong.push('error: ' + error.message));
-  page.on('request', request => { if (!request.url().startsWith('file://' + folder + '/' + within) && !request.url().startsWith('data:')) wrong.push('fetched: ' + request.url()); });
+  page.on('request', request => { if (!request.url().startsWith('file://' + folder + '/' + within) && !/^(data|blob):/.test(request.url())) wrong.push('fetched: ' + request.url()); });
   await page.goto(`file://${folder}/${name}${query}`);
-  if (name.endsWith('.html') && within === name) await page.waitForFunction('window.emblaReady');
+  if (name.endsWith('.html') && within === name) await until(page, 'window.emblaReady === true');
   page.took = Date.now() - begun;
   page.wrong = wrong;
   return page;
