@@ -35,7 +35,7 @@ const TEXT = {
     long: 'This text is too long to be kept in the address of the page. All else is kept.',
     share: (x, y) => 'The two directions of this picture hold ' + x + ' and ' + y + ' of the variance. What looks near here need not be near in all directions: the list has the true cosines.',
     word: 'Word',
-    tokens: (n) => n === 1 ? '1 token' : n + ' tokens',
+    tokens: (n) => (n === 1 ? '1 token' : number(n) + ' tokens'),
     noModel: 'This page has a table alone, without a model around it.',
   },
 

@@ -43,7 +43,7 @@ function tokensStation(root) {
         const cut = out[way] = ways[way](state.text);
         for (const token of cut.tokens) token.shown = token.begin < token.end && token.text[0] !== '<' ? chars.decode(encoded.subarray(token.begin, token.end)) : token.text;
         lines[way].replaceChildren(
-          make('p', { class: 'soft' }, t.line(TEXT.page.tokens(number(cut.tokens.length)), number(cut.vocab))),
+          make('p', { class: 'soft' }, t.line(TEXT.page.tokens(cut.tokens.length), number(cut.vocab))),
           chips(cut.tokens.slice(0, MOST_CHIPS).map((token) => chip(visible(token.shown), String(token.id), { unknown: token.id < 0 })), t[way]),
           ...(cut.tokens.length > MOST_CHIPS ? [make('p', { class: 'soft' }, TEXT.page.many(MOST_CHIPS, number(cut.tokens.length)))] : []));
       });
