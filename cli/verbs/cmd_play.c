@@ -138,11 +138,11 @@ static int check_options(const cli_args *args, bool text)
 /* Opens the operand. What is no model may be a text. */
 static int open_operand(const cli_args *args, job *j)
 {
-    const char *named = args->operand_count > 0 ? args->operands[0] : NULL, *path = named;
+    const char *named = args->operand_count > 0 ? args->operands[0] : NULL;
     const embla_open_options none = {0};
     embla_checkpoint *checkpoint = NULL;
     if (!named) return check_options(args, false);
-    path = cli_input_path(named);
+    const char *path = cli_input_path(named);
     embla_status status = cli_open_path(path, &none, &checkpoint);
     embla_checkpoint_free(checkpoint);
     if (status == EMBLA_ERR_FORMAT && strstr(embla_error(), "(C15)") && is_text(path)) {

@@ -30,7 +30,13 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether a small model predicts. A failure other than a lack of memory means that it does not. */
+/* A failure that says nothing about the files. */
+static bool is_trouble(embla_status status)
+{
+    return status == EMBLA_ERR_MEMORY || status == EMBLA_ERR_IO;
+}
+
+/* Whether a small model predicts: whether it can be opened. */
 static embla_status find_decoder(const embla_checkpoint *cp, bool *out)
 {
     embla_gpt *gpt = NULL;
@@ -41,7 +47,7 @@ static embla_status find_decoder(const embla_checkpoint *cp, bool *out)
     embla_status status = embla_gpt_open(cp, &gpt);
     embla_gpt_free(gpt);
     *out = status == EMBLA_OK;
-    return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
+    return is_trouble(status) ? status : EMBLA_OK;
 }
 
 /* Adds a file beside the weights, if it is there, and not yet in the page. */
@@ -60,7 +66,7 @@ static embla_status add_words_file(embla_play_page *page, const embla_checkpoint
 {
     embla_vocab *vocab = NULL;
     embla_status status = embla_vocab_open(cp, &vocab);
-    if (status != EMBLA_OK) return status == EMBLA_ERR_MEMORY ? status : EMBLA_OK;
+    if (status != EMBLA_OK) return is_trouble(status) ? status : EMBLA_OK;
     status = add_beside(page, cp, embla_vocab_source(vocab));
     embla_vocab_free(vocab);
     return status;
