@@ -86,6 +86,11 @@ fi
 # the demo, and every command of the README on it
 [ -d "$work/demo" ] || (cd "$work" && "$prefix/bin/embla" demo -o demo -q)
 [ "$("$prefix/bin/embla" demo --folder)" = "$(realpath "$prefix/share/embla/demo")" ]
+if [ -e "$prefix/share/embla/play/play.wasm.gz" ]; then # the module was built before
+    (cd "$work" && env -u EMBLA_PLAY -u EMBLA_DEMO "$prefix/bin/embla" play -o page.html -q)
+    cmp "$work/page.html" "$prefix/share/embla/play.html"
+    echo "the page of the demo"
+fi
 if command -v python3 >/dev/null; then
     python3 "$project/tests/house/readme.py" "$prefix/bin/embla" "$work/demo" "$project/README.md" \
         "$project/docs/tour.md" "$project/docs/concepts.md"
