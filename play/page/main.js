@@ -91,7 +91,7 @@ function link(name, text) {
 function frame() {
   $('skip').textContent = TEXT.page.skip;
   $('skip').addEventListener('click', (event) => { event.preventDefault(); $('main').focus(); });
-  $('title').replaceChildren(link('start', app.page ? app.page.title : 'Embla'));
+  $('title').replaceChildren(link('start', app.page ? TEXT.page.name(app.page.title) : 'Embla'));
   $('theme-name').textContent = TEXT.page.theme;
   for (const name of ['auto', 'light', 'dark']) $('theme-' + name).textContent = TEXT.page[name];
   $('nav').setAttribute('aria-label', TEXT.page.nav);
@@ -123,7 +123,7 @@ function show(name, moved) {
     if (here) item.setAttribute('aria-current', 'step'); else item.removeAttribute('aria-current');
     if (here) item.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
-  document.title = (name === 'start' ? '' : TEXT[name].title + ' \u2013 ') + app.page.title;
+  document.title = (name === 'start' ? '' : TEXT[name].title + ' \u2013 ') + TEXT.page.name(app.page.title);
   attempt(root, () => { leave = stations[name](root) || null; });
   root.append(turn(name));
   drawAll();

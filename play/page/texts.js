@@ -5,6 +5,7 @@
 
 const TEXT = {
   page: {
+    name: (title) => 'Embla: ' + title,
     skip: 'Skip to the station',
     nav: 'Stations',
     theme: 'Theme', auto: 'Auto', light: 'Light', dark: 'Dark',
@@ -228,8 +229,8 @@ const TEXT = {
     read: (read, moved, all) => 'It read ' + read + ' of ' + all + ' tokens. The numbers of ' + moved + ' rows have changed.',
     readMore: 'Why more rows move than were read: the optimizer (Adam) remembers earlier gradients, and goes on in their direction for a while.',
     readNone: 'Make one step to see it.',
-    tableTitle: 'The table itself', tableAbout: 'Every row of the table, all numbers. Rows that the last step read are marked on the left.',
-    positionsTitle: 'The table of positions',
+    tablesTitle: 'The tables, number by number', tableTitle: 'Token table', tableAbout: 'Every row, all numbers: blue is above 0, orange below. Rows that the last step read are marked on the left.',
+    positionsTitle: 'Position table',
     writesTitle: 'What it writes', when: (step) => 'step ' + step,
     nearTitle: (word) => 'Nearest to ' + word,
     watch: 'Token',

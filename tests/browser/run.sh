@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Opens maps, films or the documentation site in a real browser: run.sh map|film|site EMBLA [PICTURES]
+# Opens maps, films, the page of play or the documentation site in a real browser:
+#   run.sh map|film|play|site EMBLA [PICTURES]
 #
 # Needs node, chromium and playwright-core; where one is missing the test is skipped (77).
 # playwright-core is looked for in the folder that EMBLA_PLAYWRIGHT names, as
@@ -26,4 +27,11 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 2
 
 . "$here/$what.sh" # makes the pages, or says why it cannot
-node "$here/$what.mjs" "$browser" "$folder" ${pictures:+"$pictures"}
+node "$here/$what.mjs" "$browser" "$folder" ${pictures:+"$pictures"} || exit 1
+[[ -e $here/${what}_firefox.mjs ]] || exit 0
+firefox=$(command -v firefox-esr || command -v firefox)
+if [[ -z $firefox || ! -d $EMBLA_PLAYWRIGHT/node_modules/puppeteer-core ]]; then
+    echo "note: firefox or puppeteer-core is not here, so only Chromium was tried"
+    exit 0
+fi
+timeout 200 node "$here/${what}_firefox.mjs" "$firefox" "$folder" ${pictures:+"$pictures"}

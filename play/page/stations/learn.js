@@ -249,7 +249,7 @@ function learnStation(root) {
     view.status, failed, saved,
     make('div', { class: 'wide' }, make('figure', {}, make('h2', { class: 'small' }, t.planeTitle), view.plane, view.caption, button(t.fit, () => ask('fit'))),
       make('div', {}, make('h2', { class: 'small' }, t.lossTitle), view.loss, make('h2', { class: 'small' }, t.writesTitle), view.samples, make('div', { class: 'row' }, field(t.watch, watch)), view.near)),
-    make('h2', {}, t.readTitle), view.read, make('h2', {}, t.tableTitle), view.table, numbers), tryThis(t.try), quiz('learn', t, t.answer), command);
+    make('h2', {}, t.readTitle), view.read, make('h2', {}, t.tablesTitle), view.table, numbers), tryThis(t.try), quiz('learn', t, t.answer), command);
   const units = () => {
     const part = choice(t.unit, 'unit', UNITS.map((name, i) => [name, t.units[i]]), changed);
     part.querySelectorAll('input').forEach((input) => { input.checked = input.value === trainingChoices().unit; });
