@@ -214,7 +214,7 @@ function learnStation(root) {
     sampled(message) { asked = false; view.sample(message); },
     async saved({ files }) {
       const sum = await checksum(files[0][1]);
-      saved.replaceChildren(make('h3', {}, t.saved), ...(sum ? [make('p', { class: 'soft', id: 'sum' }, t.sum(sum)), make('p', { class: 'soft' }, t.sumNote)] : []), make('div', { class: 'row' }, button(t.save, () => files.forEach(([name, bytes]) => saveFile(name, bytes)))));
+      saved.replaceChildren(make('h2', {}, t.saved), ...(sum ? [make('p', { class: 'soft', id: 'sum' }, t.sum(sum)), make('p', { class: 'soft' }, t.sumNote)] : []), make('div', { class: 'row' }, button(t.save, () => files.forEach(([name, bytes]) => saveFile(name, bytes)))));
     },
     failed({ sentence }) { setRunning(false); failed.replaceChildren(wrongInput(new Error(t.stopped(sentence)))); view.status.textContent = ''; },
   };
@@ -236,7 +236,7 @@ function learnStation(root) {
   view.pick = (id) => { watch.value = String(id); view.watch = id; set('watch', view.about.words[id] || ''); ask('watch', { id }); };
   watch.addEventListener('change', () => view.pick(Number(watch.value)));
   own.append(ownPart(t, begin));
-  const command = terminal(trainingCommand, { note: TEXT.page.terminalNote + ' ' + t.sumNote });
+  const command = terminal(trainingCommand, { note: TEXT.page.terminalNote + ' ' + t.terminalNote });
   const numbers = numbersText(() => (view.last ? tsv(Array.from({ length: view.about.vocab }, (_, id) => [view.name(id), id, ...view.last.rows.slice(id * view.about.dim, (id + 1) * view.about.dim)])) : ''));
   const changed = () => begin();
   const kinds = TEXT.positions.kinds.map((name, i) => [i, name]);
@@ -246,10 +246,10 @@ function learnStation(root) {
     make('div', { class: 'row' }, numberInput(t.dim, 'dim', changed), numberInput(t.steps, 'steps', changed), numberInput(t.seed, 'seed', changed), numberInput(t.rate + ' (0: ' + t.rateDefault + ')', 'rate', changed, false))),
   make('section', { class: 'box', 'aria-label': t.title }, view.shape, view.aim,
     make('div', { class: 'row' }, train, one, button(t.again, () => begin()), choice(t.speed, 'speed', t.speeds.map((name, i) => [i, name]), () => { if (running) ask('run', { perSecond: SPEEDS[state.speed] }); })),
-    view.status, failed, saved,
+    view.status, failed,
     make('div', { class: 'wide' }, make('figure', {}, make('h2', { class: 'small' }, t.planeTitle), view.plane, view.caption, button(t.fit, () => ask('fit'))),
       make('div', {}, make('h2', { class: 'small' }, t.lossTitle), view.loss, make('h2', { class: 'small' }, t.writesTitle), view.samples, make('div', { class: 'row' }, field(t.watch, watch)), view.near)),
-    make('h2', {}, t.readTitle), view.read, make('h2', {}, t.tablesTitle), view.table, numbers), tryThis(t.try), quiz('learn', t, t.answer), command);
+    saved, make('h2', {}, t.readTitle), view.read, make('h2', {}, t.tablesTitle), view.table, numbers), tryThis(t.try), quiz('learn', t, t.answer), command);
   const units = () => {
     const part = choice(t.unit, 'unit', UNITS.map((name, i) => [name, t.units[i]]), changed);
     part.querySelectorAll('input').forEach((input) => { input.checked = input.value === trainingChoices().unit; });
