@@ -91,7 +91,7 @@ function link(name, text) {
 function frame() {
   $('skip').textContent = TEXT.page.skip;
   $('skip').addEventListener('click', (event) => { event.preventDefault(); $('main').focus(); });
-  $('title').replaceChildren(link('start', app.page ? TEXT.page.name(app.page.title) : 'Embla'));
+  $('title').replaceChildren(link('start', TEXT.page.name(app.page ? app.page.title : document.title)));
   $('theme-name').textContent = TEXT.page.theme;
   for (const name of ['auto', 'light', 'dark']) $('theme-' + name).textContent = TEXT.page[name];
   $('nav').setAttribute('aria-label', TEXT.page.nav);
@@ -135,6 +135,7 @@ function show(name, moved) {
 }
 
 function go(name, push) {
+  if (!app.main) return; // not before the module has started
   if (push && name !== state.s) {
     try {
       const kept = new URLSearchParams(location.hash.slice(1));
@@ -154,11 +155,14 @@ window.addEventListener('popstate', () => {
 
 async function start() {
   frame();
-  $('main').replaceChildren(make('h1', {}, TEXT.start.title), make('p', { class: 'lead' }, TEXT.start.lead), make('p', { class: 'soft' }, TEXT.page.loading));
+  const still = make('div', {}), note = make('p', { class: 'soft', role: 'status' }, TEXT.page.loading);
+  startStation(still);
+  $('main').replaceChildren(still, note);
   try {
+    if (document.readyState === 'loading') await new Promise((done) => document.addEventListener('DOMContentLoaded', done));
     await startModule();
   } catch (error) {
-    $('main').lastChild.replaceWith(wrongInput(new Error(TEXT.page.failed(error.message))));
+    note.replaceWith(wrongInput(new Error(TEXT.page.failed(error.message))));
     window.emblaReady = true;
     return;
   }

@@ -47,11 +47,12 @@ const TEXT = {
     begin: 'Begin with station 1',
     more: 'Everything here is computed by the real library, in this page: change the text and look what happens. Each of the eight stations has one idea, one thing to try, and one question.',
     flow: [
-      { to: 'tokens', title: '1 Text', about: 'words become tokens' },
-      { to: 'rows', title: '2 Rows', about: 'each token selects a row' },
-      { to: 'positions', title: '3 Positions', about: 'a second row says where' },
-      { to: 'alike', title: '4\u20135 Meaning', about: 'alike words, alike rows' },
-      { to: 'next', title: '6 Next word', about: 'a row for every answer' },
+      // each with an example, which is there before this page's model is
+      { to: 'tokens', title: '1 Text', about: 'words become tokens', example: ['the       0', 'cat      66', 'sat      20'] },
+      { to: 'rows', title: '2 Rows', about: 'each token selects a row', example: [' 0.06 -0.09 ..', '-0.29  0.20 ..', ' 0.04  0.14 ..'] },
+      { to: 'positions', title: '3 Positions', about: 'a second row says where', example: [' 0.11  0.03 ..', '-0.24  0.04 ..', ' 0.32  0.04 ..'] },
+      { to: 'alike', title: '4\u20135 Meaning', about: 'alike words, alike rows', example: ['cat', 'kitten    0.91', 'pet       0.86'] },
+      { to: 'next', title: '6 Next word', about: 'a row for every answer', example: ['mat       52.2\u202f%', 'rug       47.7\u202f%', 'loom     0.012\u202f%'] },
     ],
     learn: 'Then watch a table learn, from random numbers to names that one could give a child:',
     learnLink: 'Station 7: train one yourself',
