@@ -60,6 +60,17 @@ static embla_status open_positions(play_model *m, const embla_checkpoint *checkp
     return embla_table_open(checkpoint, found.name, NULL, &m->positions);
 }
 
+/* A list of words beside a table is no tokenizer: words are what is between white space. */
+static embla_status begin_cutter(play_model *m, embla_tokenizer *tokenizer)
+{
+    embla_tokenizer_info info;
+    embla_status status = embla_tokenizer_describe(tokenizer, &info);
+    if (status == EMBLA_OK && (m->gpt || strcmp(info.source, "tokenizer.json") == 0))
+        return cutter_begin(&m->cutter, tokenizer);
+    embla_tokenizer_free(tokenizer);
+    return status;
+}
+
 /* What a file need not have: a tokenizer, words, a model around the table. */
 static embla_status open_parts(play_model *m, const embla_checkpoint *checkpoint)
 {
@@ -69,7 +80,7 @@ static embla_status open_parts(play_model *m, const embla_checkpoint *checkpoint
     if (embla_gpt_open(checkpoint, &m->gpt) == EMBLA_OK)
         status = embla_gpt_describe(m->gpt, &m->shape);
     if (status == EMBLA_OK && embla_tokenizer_open(checkpoint, &tokenizer) == EMBLA_OK)
-        status = cutter_begin(&m->cutter, tokenizer);
+        status = begin_cutter(m, tokenizer);
     if (status == EMBLA_OK && m->gpt && m->shape.untied &&
         embla_checkpoint_role(checkpoint, EMBLA_ROLE_HEAD, &head, NULL) == EMBLA_OK)
         status = embla_table_open(checkpoint, head.name, NULL, &m->head);

@@ -68,7 +68,8 @@ function ownDefaults() {
     } catch (error) { // a character that the model does not have
     }
     if (tokens.length > 0) continue;
-    const own = app.main.about.words.filter((word) => word !== null && /^\p{L}+$/u.test(word)), letters = own.every((word) => word.length === 1);
+    const all = app.main.about.words.filter((word) => word !== null && !/^<.*>$/.test(word)), plain = all.filter((word) => /^\p{L}+$/u.test(word));
+    const own = plain.length > 0 ? plain : all, letters = app.main.about.model && own.every((word) => word.length === 1);
     standard[name] = own.slice(0, 5).join(letters ? '' : ' ');
   }
   if (app.main.about.words.every((word) => word === null || word.length <= 1 || /^<.*>$/.test(word))) standard.table = 'main';

@@ -86,6 +86,26 @@ static const char *digits(float number)
     return text;
 }
 
+static void a_list_of_words_is_no_tokenizer(void **state)
+{
+    static const char words[] = "cat\ndog\nthe cat\n";
+    static const char table[] =
+        "\x3b\0\0\0\0\0\0\0"
+        "{\"w\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]}} "
+        "    \0\0\0\0\0\0\0\0\0\0\0";
+    scratch s;
+    (void)state;
+    scratch_new(&s);
+    scratch_write(scratch_path(&s, "table.vocab.txt"), words, sizeof words - 1);
+    scratch_write(scratch_path(&s, "table.safetensors"), table, 8 + 0x3b + 12);
+    play_model *model = opened(s.path);
+    const char *answer = checked(play_tokens(model, "dog bird"));
+    assert_has(answer, "\"tokens\":[{\"id\":1,");
+    assert_has(answer, "{\"id\":-1,\"text\":\"bird\",");
+    play_close(model);
+    scratch_free(&s);
+}
+
 static void a_vector_is_row_plus_position(void **state)
 {
     static const int32_t ids[] = {66, 20};
@@ -399,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_says_what_it_is),
         cmocka_unit_test(a_text_becomes_tokens),
+        cmocka_unit_test(a_list_of_words_is_no_tokenizer),
         cmocka_unit_test(a_vector_is_row_plus_position),
         cmocka_unit_test(rows_are_compared_and_found),
         cmocka_unit_test(king_less_man_plus_woman_is_queen),
