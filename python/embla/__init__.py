@@ -22,6 +22,7 @@ Learn::
     wv = embla.words("corpus.txt", method="skipgram", dim=100, seed=1)
     run = embla.train("names.txt", "names", preset="microgpt")
     run.model.generate(count=5, seed=1)
+    embla.play(t, file="play.html")               # a page to explore them in
 
 Giant tables::
 
@@ -43,6 +44,7 @@ from ._errors import (ArgumentError, BusyError, Error, FileError, FormatError, M
                       NotFoundError, OutOfMemoryError, RangeError, ShapeError, StoppedError,
                       UnsupportedError)
 from ._learn import Film, Model, Prediction, Predictions, Report, Run, train, words
+from ._play import Page, play
 from ._store import Ngram, Store
 from ._rows import Comparison, Hit, Hits, Vocab
 from ._table import Account, Checkpoint, Points, Table, open
@@ -54,8 +56,8 @@ __all__ = [
     "Account", "ArgumentError", "Array", "BusyError", "Checkpoint", "Comparison", "Detokenizer", "Diagnosis",
     "Encoder",
     "Error", "FileError", "Film", "Finding", "FormatError", "Found", "Hit", "Hits", "Index", "MissingFileError", "Model", "Ngram",
-    "NotFoundError", "Optim", "OutOfMemoryError", "Points", "Prediction", "Predictions", "RangeError", "Report", "Run",
+    "NotFoundError", "Optim", "OutOfMemoryError", "Page", "Points", "Prediction", "Predictions", "RangeError", "Report", "Run",
     "Scatter", "ShapeError", "StoppedError", "Store", "Table", "Ticket", "Tickets", "Tokenizer", "UnsupportedError",
-    "Vocab", "cost", "cost_presets", "doctor", "dtypes", "facts", "logits", "loss", "open", "pool",
+    "Vocab", "cost", "cost_presets", "doctor", "dtypes", "facts", "logits", "loss", "open", "play", "pool",
     "sinusoid", "train", "words",
 ]

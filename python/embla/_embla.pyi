@@ -10,7 +10,7 @@ import numpy as np
 
 from ._types import (CheckpointFacts, Conversion, Cost, Diff, Doubles, EncoderInfo, Eval, Facts, FitReport,
                      Floats, FloatsLike, Health, Id, Ids, IdsLike, IndexInfo, Labels, Matrix, ModelShape,
-                     NgramInfo, Saved, Spectrum, StoreInfo, Tensor, Tie, TokenizerInfo, Vector, VectorLike,
+                     NgramInfo, PlayPage, Saved, Spectrum, StoreInfo, Tensor, Tie, TokenizerInfo, Vector, VectorLike,
                      Verification)
 
 _Path = Union[str, bytes, "os.PathLike[str]"]
@@ -273,6 +273,9 @@ class Film:
     def due(self, step: int, loss: float) -> bool: ...
     def add(self, step: int, text: str | None = None) -> None: ...
     def write(self, path: _Path) -> None: ...
+
+def play_page(checkpoint: Checkpoint | None = None, *, module: bytes, demo: _Path, name: str | None = None,
+              rows: int = 0, title: str | None = None) -> PlayPage: ...
 
 class Subwords:
     def __new__(cls, checkpoint: Checkpoint) -> Subwords: ...

@@ -12,13 +12,22 @@ from ._bar import shown
 from ._errors import ArgumentError
 
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def folder_of(variable: str, name: str) -> str:
+    """A folder of files that the package brings, unless a variable of the environment names another."""
+    return os.environ.get(variable) or os.path.join(_HERE, name)
+
+
 def program() -> str:
     """The path of the program."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    path = os.path.join(folder, "bin", "embla")
+    path = os.path.join(_HERE, "bin", "embla")
     if not os.access(path, os.X_OK):
         raise FileNotFoundError(f"{path} is missing; install embla from a wheel")
-    os.environ.setdefault("EMBLA_DEMO", os.path.join(folder, "demo"))
+    os.environ.setdefault("EMBLA_DEMO", os.path.join(_HERE, "demo"))
+    if os.path.isdir(os.path.join(_HERE, "module")):
+        os.environ.setdefault("EMBLA_PLAY", os.path.join(_HERE, "module"))
     return path
 
 

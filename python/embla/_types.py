@@ -86,6 +86,18 @@ class CheckpointFacts(TypedDict):
     scale_why: str | None
 
 
+class PlayPage(TypedDict):
+    """A page of embla.play, and what of the model is in it."""
+
+    page: bytes
+    model: bool
+    rows: int
+    of: int
+    dim: int
+    dtype: str
+    stored: str
+
+
 class Tie(TypedDict):
     """Whether the head uses the token table, and what decided."""
 

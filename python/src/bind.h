@@ -263,6 +263,7 @@ int bind_gpt_add(PyObject *module);
 int bind_train_add(PyObject *module);
 int bind_wordvec_add(PyObject *module);
 int bind_film_add(PyObject *module);
+int bind_play_add(PyObject *module);
 int bind_ngram_add(PyObject *module);
 int bind_store_add(PyObject *module);
 int bind_tickets_add(PyObject *module);

@@ -54,10 +54,10 @@ static int module_exec(PyObject *module)
 {
     static atomic_flag loaded = ATOMIC_FLAG_INIT;
     static int (*const parts[])(PyObject *) = {
-        bind_array_add,   bind_vocab_add,     bind_checkpoint_add, bind_table_add,  bind_see_add,
-        bind_shape_add,   bind_tokenizer_add, bind_encoder_add,    bind_search_add, bind_gpt_add,
-        bind_train_add,   bind_wordvec_add,   bind_film_add,       bind_ngram_add,  bind_store_add,
-        bind_tickets_add, bind_learn_add,     bind_logits_add,     bind_cost_add};
+        bind_array_add, bind_vocab_add,     bind_checkpoint_add, bind_table_add,  bind_see_add,
+        bind_shape_add, bind_tokenizer_add, bind_encoder_add,    bind_search_add, bind_gpt_add,
+        bind_train_add, bind_wordvec_add,   bind_film_add,       bind_play_add,   bind_ngram_add,
+        bind_store_add, bind_tickets_add,   bind_learn_add,      bind_logits_add, bind_cost_add};
     if (atomic_flag_test_and_set(&loaded)) {
         PyErr_SetString(PyExc_ImportError, "embla can be loaded by one interpreter of a process");
         return -1;

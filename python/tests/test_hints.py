@@ -102,7 +102,7 @@ def test_no_repr_prints_an_address(tmp_path):
                   embla.Tokenizer(os.path.join(DEMO, "names")).stream(),
                   embla.Index(encoder, ["a cat"]), embla.Ngram.model("qwen3.8-flash-next"), store,
                   tickets, ticket, embla.Scatter(4, 2), embla.Optim(t), embla.doctor(WORDS),
-                  model.predict("em", 2), embla.Film("film.html"), TABLE.compare("cat", "dog"),
+                  model.predict("em", 2), embla.Film("film.html"), embla.Page(b"", rows=1, of=1, model=False, stored=""), TABLE.compare("cat", "dog"),
                       embla.Table.of_words(["a"], [[1.0, 2.0]]).words]
         made = {type(thing) for thing in things}
         shown = [repr(thing) for thing in things]

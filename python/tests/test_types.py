@@ -109,6 +109,7 @@ def test_dicts_have_the_keys_that_their_types_promise(table, tmp_path):
         "FitReport": encoder.fit(["a cat", "a dog"], tmp_path / "f.fit").fitted,
         "ModelShape": embla.Model(os.path.join(DEMO, "names")).shape(),
         "NgramInfo": embla.Ngram.model("qwen3.8-flash-next").info(), "Cost": embla.cost("gpt2"),
+        "PlayPage": embla._embla.play_page(module=b"\x1f\x8b", demo=DEMO),
         "Conversion": embla._embla.Checkpoint.over(table).convert(tmp_path / "u.npy")}
     for name, value in found.items():
         assert set(value) == promised(name), name
