@@ -344,6 +344,25 @@ EMBLA_API const char *embla_gpt_family(const embla_gpt_shape *shape);
 EMBLA_API EMBLA_CHECKED embla_status embla_gpt_save(const embla_gpt *gpt, const char *folder,
                                                     const char *const *words);
 
+/* ---- the begin and the end of a text ---- */
+
+enum { EMBLA_TEXT_ENDS = 16 };
+
+typedef struct {
+    int32_t begin;                 /* the token that begins a text (BOS); -1 means none */
+    bool leads;                    /* it also stands before a prompt */
+    int32_t ends[EMBLA_TEXT_ENDS]; /* end_count tokens that end a text; BOS is one of them */
+    size_t end_count;
+    uint64_t reserved[4];
+} embla_text_ends;
+
+/* Finds the tokens, below `tokens`, that begin and end a text of a model: from config.json or GGUF
+ * keys, by GPT-2's word <|endoftext|>, which it puts between texts and not before a prompt, or 1
+ * and 2 in files of llama2.c. tokenizer may be NULL. */
+EMBLA_API void embla_text_ends_find(const embla_checkpoint *checkpoint,
+                                    const embla_tokenizer *tokenizer, int64_t tokens,
+                                    embla_text_ends *out);
+
 /* ---- decoder: generate one token after the other ---- */
 
 typedef struct embla_decoder embla_decoder;

@@ -312,6 +312,7 @@ class Play {
   embed(model, ids, first = 0, kind = -1) {
     return this.with([Int32Array.from(ids)], (p) => this.answer(this.calls.play_embed(model, p, ids.length, first, kind)));
   }
+  textOf(model, ids) { return this.with([Int32Array.from(ids)], (p) => this.answer(this.calls.play_text(model, p, ids.length))).text; }
   oneHot(model, id) { return this.answer(this.calls.play_one_hot(model, id)); }
   compare(model, a, b, head = 0) { return this.answer(this.calls.play_compare(model, a, b, head)); }
   compareVectors(a, b) {

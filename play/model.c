@@ -24,6 +24,7 @@ struct play_model {
     embla_table *head;      /* a separate head; NULL means that the table is the head */
     embla_gpt *gpt;         /* NULL means a table alone */
     embla_gpt_shape shape;
+    embla_text_ends ends;
 };
 
 void *play_take(size_t bytes)
@@ -81,6 +82,9 @@ static embla_status open_parts(play_model *m, const embla_checkpoint *checkpoint
         status = embla_gpt_describe(m->gpt, &m->shape);
     if (status == EMBLA_OK && embla_tokenizer_open(checkpoint, &tokenizer) == EMBLA_OK)
         status = begin_cutter(m, tokenizer);
+    m->ends.begin = -1;
+    if (status == EMBLA_OK && m->gpt)
+        embla_text_ends_find(checkpoint, m->cutter.tokenizer, m->shape.vocab, &m->ends);
     if (status == EMBLA_OK && m->gpt && m->shape.untied &&
         embla_checkpoint_role(checkpoint, EMBLA_ROLE_HEAD, &head, NULL) == EMBLA_OK)
         status = embla_table_open(checkpoint, head.name, NULL, &m->head);
@@ -121,15 +125,6 @@ static void answer_word(const play_model *m, int32_t token)
     answer_text(NULL, word, length);
 }
 
-/* The token that begins a text, in models that Embla has trained; -1 means none. */
-static int32_t token_bos(const play_model *m)
-{
-    static const char name[] = "<bos>";
-    int32_t token = -1;
-    if (!m->vocab || embla_vocab_find(m->vocab, name, strlen(name), &token) != EMBLA_OK) return -1;
-    return token;
-}
-
 const char *play_about(const play_model *model)
 {
     int64_t rows = embla_table_rows(model->table);
@@ -143,7 +138,8 @@ const char *play_about(const play_model *model)
                                                : 0);
     answer_text("kind", kind, strlen(kind));
     answer_bool("model", model->gpt != NULL);
-    answer_whole("bos", model->gpt ? token_bos(model) : -1);
+    answer_whole("bos", model->ends.begin);
+    answer_bool("leads", model->ends.leads);
     answer_bool("tied", model->gpt && !model->shape.untied);
     answer_bool("head", model->head != NULL);
     answer_open("words", '[');
@@ -193,6 +189,28 @@ static embla_status make_waves(float *positions, size_t count, size_t dim, int32
     embla_status status = embla_sinusoid(first, count, dim, 0, positions);
     if (status != EMBLA_OK) return status;
     return embla_table_view(&layout, positions, count * dim * sizeof *positions, NULL, out);
+}
+
+const char *play_text(const play_model *model, const int32_t *ids, size_t count)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    if (model->cutter.tokenizer) {
+        if (embla_detokenize(model->cutter.tokenized, ids, count, true, &text, &length) != EMBLA_OK)
+            return answer_failed();
+        answer_begin();
+        answer_text("text", text, length);
+        return answer_end();
+    }
+    answer_begin();
+    answer_text_open("text");
+    for (size_t i = 0; i < count; i++) {
+        const char *word = model->vocab ? embla_vocab_word(model->vocab, ids[i], &length) : NULL;
+        if (i > 0) answer_text_add(" ", 1);
+        if (word) answer_text_add(word, length);
+    }
+    answer_text_close();
+    return answer_end();
 }
 
 /* Rows, positions and sums of count tokens, in three parts of `out`. */

@@ -34,14 +34,18 @@ typedef struct play_model play_model;
 /* Opens a folder or a file. */
 PLAY_API(play_open) play_model *play_open(const char *path);
 PLAY_API(play_close) void play_close(play_model *model);
-/* {"rows", "dim", "positions", "kind", "model", "bos", "tied", "head", "words": [..]}; a row
- * without a word has null, and a table alone has "model": false. "bos" is the token that begins a
- * text, or -1; "head" says that there is a separate head, whose rows can be compared. */
+/* {"rows", "dim", "positions", "kind", "model", "bos", "leads", "tied", "head", "words": [..]}; a
+ * row without a word has null, and a table alone has "model": false. "bos" is the token that begins
+ * a text, or -1, and "leads" says that a prompt begins with it; "head" says that there is a
+ * separate head, whose rows can be compared. */
 PLAY_API(play_about) const char *play_about(const play_model *model);
 /* {"vocab", "tokens": [{"id", "text", "begin", "end"}, ..]}: how the model cuts a text. A token is
  * the bytes of the text from begin to end - 1. Without a tokenizer tokens are the words of the
  * table, and a word that it does not have is -1. */
 PLAY_API(play_tokens) const char *play_tokens(play_model *model, const char *text);
+/* {"text"} of tokens. */
+PLAY_API(play_text)
+const char *play_text(const play_model *model, const int32_t *ids, size_t count);
 /* {"rows": [[..], ..], "positions": [[..], ..], "sums": [[..], ..]}: the vectors of tokens from
  * position `first` on. kind is an embla_positions_kind; -1 means that of the model. Without
  * positions the last two are missing. Rotary positions add nothing: they give "degrees" in place of

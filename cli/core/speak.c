@@ -43,7 +43,7 @@ void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized 
                          .tokenized = tokenized,
                          .tokens = tokens,
                          .unknown = -1,
-                         .bos = -1,
+                         .ends = {.begin = -1},
                          .where = "--prompt"};
     if (!tokenizer || embla_tokenizer_describe(tokenizer, &info) != EMBLA_OK) return;
     out->unknown = info.unknown;
@@ -54,49 +54,17 @@ void cli_speaker_of_tokenizer(const embla_tokenizer *tokenizer, embla_tokenized 
 
 /* ---- begin and end of a text ---- */
 
-static void add_end(cli_speaker *s, int64_t token)
-{
-    if (token < 0 || token >= s->tokens || s->end_count == CLI_SPEAK_ENDS) return;
-    if (!cli_speaker_ends(s, (int32_t)token)) s->ends[s->end_count++] = (int32_t)token;
-}
-
-/* Finds BOS and the tokens that end a text: from config.json or GGUF keys, by GPT-2's word, or 1
- * and 2 in llama2.c files. */
-static void find_special_tokens(const cli_model *model, cli_speaker *s)
-{
-    static const char *const bos[] = {"bos_token_id", "tokenizer.ggml.bos_token_id", NULL};
-    static const char *const eos[] = {"eos_token_id", "tokenizer.ggml.eos_token_id", NULL};
-    const char *format = embla_checkpoint_format(model->checkpoint);
-    int64_t token = -1, more[CLI_SPEAK_ENDS];
-    size_t count = 0;
-    const int32_t end = find_token(s, "<|endoftext|>");
-    if (cli_model_number(model, bos, &token, NULL) && token >= 0 && token < s->tokens)
-        s->bos = (int32_t)token;
-    else if (end >= 0)
-        s->bos = end;
-    else if (strcmp(format, "llama2.c") == 0 && s->tokens > 2)
-        s->bos = 1;
-    add_end(s, s->bos);
-    if (strcmp(format, "llama2.c") == 0 && s->bos == 1) add_end(s, 2);
-    if (cli_model_number(model, eos, &token, NULL)) add_end(s, token);
-    if (embla_checkpoint_integers(model->checkpoint, eos[0], CLI_SPEAK_ENDS, more, &count) ==
-        EMBLA_OK)
-        for (size_t i = 0; i < count && i < CLI_SPEAK_ENDS; i++) add_end(s, more[i]);
-    /* GPT-2 puts its token between texts, not before a prompt */
-    s->leads = s->bos >= 0 && s->bos != end;
-}
-
 void cli_speaker_of(const cli_model *model, int64_t tokens, cli_speaker *out)
 {
     const embla_tokenizer *tokenizer = cli_model_tokenizer(model);
     cli_speaker_of_tokenizer(tokenizer, cli_model_tokenized(model), tokens, out);
-    find_special_tokens(model, out);
+    embla_text_ends_find(model->checkpoint, tokenizer, tokens, &out->ends);
 }
 
 bool cli_speaker_ends(const cli_speaker *speaker, int32_t token)
 {
-    for (size_t i = 0; i < speaker->end_count; i++)
-        if (speaker->ends[i] == token) return true;
+    for (size_t i = 0; i < speaker->ends.end_count; i++)
+        if (speaker->ends.ends[i] == token) return true;
     return false;
 }
 
@@ -153,7 +121,8 @@ int cli_speaker_prompt(const cli_speaker *speaker, const char *text, int32_t **o
 {
     cli_tokens list = {0};
     int code = CLI_DONE;
-    if (speaker->bos >= 0 && (speaker->leads || !text)) code = cli_tokens_add(&list, speaker->bos);
+    if (speaker->ends.begin >= 0 && (speaker->ends.leads || !text))
+        code = cli_tokens_add(&list, speaker->ends.begin);
     if (code == CLI_DONE && text) code = read_prompt(speaker, text, &list);
     if (code == CLI_DONE && list.count == 0) code = cli_tokens_add(&list, 0);
     if (code == CLI_DONE) code = check_prompt(speaker, &list);
@@ -231,7 +200,7 @@ static bool append_number(cli_said *said, const char *sign, int32_t token)
 bool cli_said_add(cli_said *said, const cli_speaker *s, int32_t before, int32_t token)
 {
     size_t length = 0;
-    bool first = before < 0 || (before == s->bos && s->leads);
+    bool first = before < 0 || (before == s->ends.begin && s->ends.leads);
     if (s->style == CLI_SPEAK_NUMBERS)
         return append_number(said, said->count > 0 ? " " : "", token);
     const char *word = embla_tokenizer_text(s->tokenizer, token, &length);

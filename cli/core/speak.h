@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "embla_text.h"
+#include "embla_train.h"
 
 #include "core/model.h"
 
@@ -23,8 +23,6 @@ typedef enum {
     CLI_SPEAK_WORDS = 2    /* whole words */
 } cli_speak_style;
 
-enum { CLI_SPEAK_ENDS = 16 };
-
 typedef struct {
     const embla_tokenizer *tokenizer; /* NULL means token numbers */
     embla_tokenized *tokenized;
@@ -32,11 +30,8 @@ typedef struct {
     int64_t tokens;  /* vocabulary size of the model */
     int32_t unknown; /* the token of what is not in the vocabulary; -1 means none */
     bool quiet;      /* no note about a prompt with unknown tokens */
-    int32_t bos;     /* -1 means none */
-    bool leads;      /* BOS also precedes a prompt */
-    bool lines;      /* a text may contain line ends */
-    int32_t ends[CLI_SPEAK_ENDS];
-    size_t end_count;
+    embla_text_ends ends;
+    bool lines;        /* a text may contain line ends */
     const char *where; /* of a prompt, in messages: "--prompt" */
 } cli_speaker;
 

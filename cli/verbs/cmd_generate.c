@@ -113,7 +113,7 @@ static int make_decoder(job *j)
     const embla_gpt_shape *shape = &j->lm.shape;
     size_t wanted = j->prompt + j->most;
     j->places = wanted < shape->positions ? wanted : shape->positions;
-    if (j->lm.speaker.end_count > 0 && j->prompt > shape->positions)
+    if (j->lm.speaker.ends.end_count > 0 && j->prompt > shape->positions)
         return cli_failed("--prompt is too long: %zu tokens, but the model has %zu positions",
                           j->prompt, shape->positions);
     j->hidden = malloc(shape->dim * sizeof *j->hidden);
@@ -160,7 +160,7 @@ static int start_text(job *j, cli_said *said)
     j->fed = 0;
     for (size_t i = 0; i < j->prompt && !j->implied; i++) {
         int32_t token = j->tokens[i];
-        bool silent = i == 0 && j->lm.speaker.leads;
+        bool silent = i == 0 && j->lm.speaker.ends.leads;
         if (!silent && !cli_said_add(said, &j->lm.speaker, before, token))
             return fail_after_text(j, said->error);
         before = token;
@@ -188,7 +188,7 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
     int code = CLI_DONE;
     size_t i = 0;
     for (*why = TOKENS; i < j->most && code == CLI_DONE; i++) {
-        int32_t token = 0, before = j->implied && i == 0 && !j->lm.speaker.leads
+        int32_t token = 0, before = j->implied && i == 0 && !j->lm.speaker.ends.leads
                                         ? -1
                                         : j->tokens[j->prompt + i - 1];
         if (!cli_progress_step(&j->progress, "generate", 0, 1)) {
@@ -197,7 +197,7 @@ static int generate(job *j, size_t text, cli_said *said, size_t *count, reason *
         }
         if (i > 0 && j->fed == j->places) {
             *why = POSITIONS;
-            if (j->lm.speaker.end_count > 0) break;
+            if (j->lm.speaker.ends.end_count > 0) break;
             *why = TOKENS;
             code = slide(j, j->prompt + i);
         } else if (i > 0) {

@@ -21,7 +21,7 @@ double cli_prediction_bits(const embla_prediction *prediction)
 
 bool cli_prediction_leads(const cli_prediction *p)
 {
-    return p->tokens[0] == p->lm->speaker.bos && (p->lm->speaker.leads || !p->text);
+    return p->tokens[0] == p->lm->speaker.ends.begin && (p->lm->speaker.ends.leads || !p->text);
 }
 
 void cli_prediction_probability(const embla_prediction *e, char cell[CLI_CELL])

@@ -237,7 +237,13 @@ function numbersText(text) {
   return details;
 }
 
-function terminal(text, { note = TEXT.page.terminalNote, of = '' } = {}) {
+// Where a command runs, and what its numbers have to do with those of the page.
+function terminalNote() {
+  const { model } = app.page, t = TEXT.page;
+  return [model.demo ? t.inDemo : t.inBoth(model.operand), model.command ? t.madeBy(model.command) : '', model.exact ? t.exact : t.rounded].filter(Boolean).join(' ');
+}
+
+function terminal(text, { note = terminalNote(), of = '' } = {}) {
   const title = TEXT.page.terminal + (of ? ': ' + of : '');
   const pre = make('pre', { tabindex: '0', 'aria-label': title });
   const part = make('section', { class: 'box', 'aria-label': title }, make('h2', {}, TEXT.page.terminal),

@@ -48,14 +48,16 @@ static void a_model_says_what_it_is(void **state)
 {
     (void)state;
     play_model *model = opened(STORY);
-    assert_has(play_about(model), "{\"rows\":302,\"dim\":32,\"positions\":16,\"kind\":\"learned\","
-                                  "\"model\":true,\"bos\":301,\"tied\":false,\"head\":true,"
-                                  "\"words\":[\"the\",\"a\",");
+    assert_has(play_about(model),
+               "{\"rows\":302,\"dim\":32,\"positions\":16,\"kind\":\"learned\","
+               "\"model\":true,\"bos\":301,\"leads\":true,\"tied\":false,\"head\":true,"
+               "\"words\":[\"the\",\"a\",");
     assert_has(play_about(model), "\"<bos>\"]}");
     play_close(model);
     model = opened(DEMO "/five.vec");
-    assert_has(play_about(model), "{\"rows\":5,\"dim\":4,\"positions\":0,\"kind\":\"none\","
-                                  "\"model\":false,\"bos\":-1,\"tied\":false,\"head\":false,");
+    assert_has(play_about(model),
+               "{\"rows\":5,\"dim\":4,\"positions\":0,\"kind\":\"none\","
+               "\"model\":false,\"bos\":-1,\"leads\":false,\"tied\":false,\"head\":false,");
     play_close(model);
     play_close(NULL);
 }
@@ -70,6 +72,7 @@ static void a_text_becomes_tokens(void **state)
         "{\"id\":66,\"text\":\"cat\",\"begin\":4,\"end\":7},"
         "{\"id\":20,\"text\":\"sat\",\"begin\":8,\"end\":11}]}");
     assert_string_equal(checked(play_tokens(model, "")), "{\"vocab\":302,\"tokens\":[]}");
+    assert_has(play_text(model, (const int32_t[]){0, 66, 20}, 3), "{\"text\":\"the cat sat\"}");
     play_close(model);
     model = opened(DEMO "/words.vec");
     assert_string_equal(checked(play_tokens(model, " cat\n  Qat")),

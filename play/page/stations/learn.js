@@ -236,7 +236,7 @@ function learnStation(root) {
   view.pick = (id) => { watch.value = String(id); view.watch = id; set('watch', view.about.words[id] || ''); ask('watch', { id }); };
   watch.addEventListener('change', () => view.pick(Number(watch.value)));
   own.append(ownPart(t, begin));
-  const command = terminal(trainingCommand, { note: TEXT.page.terminalNote + ' ' + t.terminalNote });
+  const command = terminal(trainingCommand, { note: terminalNote() + ' ' + t.terminalNote });
   const numbers = numbersText(() => (view.last ? tsv(Array.from({ length: view.about.vocab }, (_, id) => [view.name(id), id, ...view.last.rows.slice(id * view.about.dim, (id + 1) * view.about.dim)])) : ''));
   const changed = () => begin();
   const kinds = TEXT.positions.kinds.map((name, i) => [i, name]);

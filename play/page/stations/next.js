@@ -6,8 +6,8 @@ const TOP = 10;
 
 // The tokens of a text as the model reads it: behind the token that begins a text.
 function promptOf(text) {
-  const ids = app.main.cut(text).tokens.map((token) => token.id), { bos } = app.main.about;
-  return bos >= 0 ? [bos, ...ids] : ids;
+  const ids = app.main.cut(text).tokens.map((token) => token.id), { bos, leads } = app.main.about;
+  return bos >= 0 && (leads || text === '') ? [bos, ...ids] : ids;
 }
 const nextName = (id) => (id === app.main.about.bos ? TEXT.next.ends : app.main.name(id));
 
@@ -35,7 +35,7 @@ function nextStation(root) {
   const command = terminal(() => `embla predict ${app.page.model.operand} ${inShell(state.before)} --top ${TOP}${state.heat === 1 ? '' : ' --temperature ' + state.heat} --format table`);
   const update = () => attempt(out, () => {
     ids = promptOf(state.before);
-    const begins = main.about.bos >= 0 ? 1 : 0, top = Math.min(TOP, main.about.rows);
+    const begins = ids[0] === main.about.bos ? 1 : 0, top = Math.min(TOP, main.about.rows);
     if (ids.length === 0) throw new Error(TEXT.page.empty);
     found = play.predict(main.handle, ids, state.heat, top);
     const last = ids.length > begins ? main.name(ids[ids.length - 1]) : nextName(ids[0]);
@@ -44,9 +44,8 @@ function nextStation(root) {
     out.replaceChildren(make('h2', { class: 'small' }, t.after(last)), make('div', { class: 'bars', 'aria-hidden': 'true' }, make('div', { class: 'line' }, ...[t.columns[0], '', t.columns[1], t.columns[2]].map((name, i) => make('span', { class: i === 0 ? 'title' : 'n title' }, name)))),
       bars(found.next.map(({ id, probability, logit }) => [nextName(id), probability, percent(probability), fixed(logit)]), t.after(last)),
       make('div', { class: 'row' }, ...(first.id === main.about.bos ? [] : [button(t.append, () => {
-        const word = main.about.words[first.id] || '', apart = main.about.words.some((w) => w !== null && /^\p{L}{2,}$/u.test(w)) && state.before !== '';
-        input.querySelector('input').value = state.before + (apart ? ' ' : '') + word;
-        set('before', input.querySelector('input').value);
+        set('before', play.textOf(main.handle, [...ids.slice(begins), first.id]));
+        input.querySelector('input').value = state.before;
         update();
         const again = out.querySelector('button.act');
         if (again) again.focus();

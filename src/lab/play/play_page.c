@@ -265,6 +265,8 @@ static void write_facts(const embla_play_page *page, const char *title, play_out
     json_whole(&to, ",\"rows\":", r->rows);
     json_whole(&to, ",\"of\":", r->all);
     json_text(&to, ",\"stored\":", r->stored);
+    embla_json_write(&to, page->options->model ? ",\"demo\":false" : ",\"demo\":true");
+    embla_json_write(&to, r->dtype == EMBLA_I8 ? ",\"exact\":false" : ",\"exact\":true");
     json_text(&to, "},\"words\":{\"path\":", page->has_words ? page->model : "/words.vec");
     json_text(&to, ",\"operand\":", page->has_words ? page->name : "words.vec");
     embla_json_write(&to, "},\"letters\":{\"path\":\"/names\",\"operand\":\"names\"},"
