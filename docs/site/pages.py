@@ -7,7 +7,8 @@ The pages are the project's own Markdown files. They are copied, and only their 
 link to a file that has a page on the site leads to that page. A link to any other file of the project
 leads to $EMBLA_SOURCE_URL, and is plain text if that is not set. A link to nothing is an error.
 
-docs/index.md is the start page. Its headings and lists are also the contents at the side."""
+docs/index.md is the start page. Its headings and lists are also the contents at the side. If $EMBLA_PLAY_PAGE
+is set, the site has a page of `embla play`, play.html, which docs/playground.md then shows."""
 import glob
 import json
 import os
@@ -88,6 +89,14 @@ class Links:
         return "".join(pieces)
 
 
+def with_page(text):
+    """Puts the page of the demo, which the site may have, in the place of its mark."""
+    shown = ('\n<p><a href="play.html">Open the page of the demo</a>, or try it here:</p>\n'
+             '<iframe src="play.html" title="The page of the demo" loading="lazy" '
+             'style="width: 100%; height: 720px; border: 1px solid var(--color-background-border)"></iframe>\n')
+    return text.replace("<!--play-->\n", shown if os.environ.get("EMBLA_PLAY_PAGE") else "")
+
+
 def toctree(pages, caption="", hidden=True):
     lines = ["```{toctree}"] + [":caption: " + caption] * bool(caption) + [":hidden:"] * hidden
     return "\n".join(lines + [":maxdepth: 1", ""] + [re.sub(r"\.(md|rst)$", "", p) for p in pages] + ["```", ""])
@@ -148,8 +157,7 @@ def main(project, folder):
 
     for path, place in links.pages.items():
         if path.endswith(".md"):
-            text = links.rewrite(read(path), path, place)
-            out[place] = text
+            out[place] = with_page(links.rewrite(read(path), path, place))
         elif path.endswith((".c", ".cpp")):
             out[place] = example(project, path)
     below = lambda where: sorted(os.path.basename(p) for p in set(links.pages.values())
