@@ -34,8 +34,7 @@ page odd.html | grep -o '"title":"[^,]*'
 # where it goes: as `embla map` does it
 try play -o play.html
 embla play -o play.html --force -q --title other && grep -o '<title>.*</title>' play.html
-embla play -o - | cmp - <(embla play -o /dev/stdout) && echo "standard output"
-embla play -o - | head -n 1
 for threads in 1 2; do embla play -o t$threads.html --threads $threads -q; done
 cmp t1.html t2.html && echo "the same each time"
+embla play -o - | cmp - t1.html && echo "standard output"
 ls
