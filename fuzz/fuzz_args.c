@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any command line: the input is its words, each ended by a NUL byte. The line is parsed with the
  * program's own tables and executed, except for benchmarks. Promises: no crash; an invalid line
- * prints one line on stderr (six, the usage, if there is no verb) and nothing on stdout; the
+ * prints one line on stderr (seven, the usage, if there is no verb) and nothing on stdout; the
  * output is bounded by the input. The streams are replaced by counting ones, as the GNU C library
  * allows. */
 #include <errno.h>
@@ -244,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(code == CLI_DONE || code == CLI_USAGE || code == CLI_FAILED);
     PROMISE(out.bytes + err.bytes <= BOUND + 2 * size);
     if (code == CLI_DONE) PROMISE(err.bytes == 0);
-    if (code != CLI_DONE) PROMISE(out.bytes == 0 && (err.lines == 1 || err.lines == 6));
+    if (code != CLI_DONE) PROMISE(out.bytes == 0 && (err.lines == 1 || err.lines == 7));
     free(text);
     return 0;
 }
