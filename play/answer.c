@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "play.h"
+
 static struct {
     char *bytes;
     size_t count, room;
@@ -20,9 +22,10 @@ static const char no_memory[] = "{\"error\":\"there is not enough memory for the
 static void add(const char *bytes, size_t count)
 {
     if (answer.failed) return;
-    if (answer.room - answer.count < count + 1) {
-        size_t room = (answer.count + count + 1) * 2;
-        char *more = room > count ? realloc(answer.bytes, room) : NULL;
+    if (answer.room - answer.count <= count) {
+        const bool fits = count < SIZE_MAX / 2 - answer.count;
+        size_t room = fits ? (answer.count + count + 1) * 2 : 0;
+        char *more = fits ? realloc(answer.bytes, room) : NULL;
         if (!more) {
             answer.failed = true;
             return;
@@ -96,9 +99,24 @@ const char *answer_refused(const char *sentence)
     return answer_end();
 }
 
+static bool lacked; /* memory, since the last message */
+
+embla_status answer_no_memory(void)
+{
+    lacked = true;
+    return EMBLA_ERR_MEMORY;
+}
+
+const char *play_error(void)
+{
+    if (!lacked) return embla_error();
+    lacked = false;
+    return "there is not enough memory in this page";
+}
+
 const char *answer_failed(void)
 {
-    return answer_refused(embla_error());
+    return answer_refused(play_error());
 }
 
 void answer_open(const char *key, char bracket)

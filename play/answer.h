@@ -13,7 +13,9 @@
 void answer_begin(void);
 /* Ends it, and gives it; {"error": ..} if there was no memory for it. */
 const char *answer_end(void);
-/* {"error": ..} with embla_error(). */
+/* Says that there was no memory, of what the library does not see. Gives EMBLA_ERR_MEMORY. */
+embla_status answer_no_memory(void);
+/* {"error": ..} with play_error(). */
 const char *answer_failed(void);
 /* The same with a sentence of ours. */
 const char *answer_refused(const char *sentence);

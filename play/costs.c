@@ -127,7 +127,7 @@ const char *play_ngram(const char *path, const int32_t *ids, size_t count)
         n.rows = calloc(rows + 1, sizeof *n.rows);
         n.values = calloc(rows + 1, n.about.format.dim * sizeof *n.values);
         status = n.rows && n.values ? embla_ngram_rows(n.ngram, ids, 1, count, NULL, n.rows)
-                                    : EMBLA_ERR_MEMORY;
+                                    : answer_no_memory();
     }
     if (status == EMBLA_OK) status = embla_store_lookup(n.store, n.rows, rows, NULL, n.values);
     if (status == EMBLA_OK) answer_ngrams(&n, ids, count);

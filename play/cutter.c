@@ -24,7 +24,10 @@ play_cutter *play_cutter_open(const char *path)
 {
     embla_tokenizer *tokenizer = NULL;
     play_cutter *cutter = calloc(1, sizeof *cutter);
-    if (!cutter) return NULL;
+    if (!cutter) {
+        (void)answer_no_memory();
+        return NULL;
+    }
     embla_status status = embla_tokenizer_open_file(path, &tokenizer);
     if (status == EMBLA_OK) status = cutter_begin(cutter, tokenizer);
     if (status == EMBLA_OK) return cutter;

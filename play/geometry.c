@@ -60,6 +60,11 @@ const char *geometry_near(const embla_table *table, int32_t id, size_t top)
     if (top > GEOMETRY_MOST) top = GEOMETRY_MOST;
     const embla_near_options options = {.k = top, .exclude = &itself, .exclude_count = 1};
     embla_status status = embla_lookup(table, &id, 1, NULL, row);
+    if (status == EMBLA_OK && !(embla_norm(row, embla_table_dim(table)) > 0)) {
+        free(row);
+        return answer_refused("this row has the norm 0, or numbers that are not finite, so it has "
+                              "no direction and no neighbours");
+    }
     if (status == EMBLA_OK && top > 0) status = embla_near(table, row, 1, &options, found, NULL);
     free(row);
     return status == EMBLA_OK ? geometry_answer(found, top) : answer_failed();

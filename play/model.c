@@ -37,11 +37,6 @@ void play_give(void *memory)
     free(memory);
 }
 
-const char *play_error(void)
-{
-    return embla_error();
-}
-
 const char *play_version(void)
 {
     answer_begin();
@@ -96,7 +91,10 @@ play_model *play_open(const char *path)
 {
     embla_checkpoint *checkpoint = NULL;
     play_model *m = calloc(1, sizeof *m);
-    if (!m) return NULL;
+    if (!m) {
+        (void)answer_no_memory();
+        return NULL;
+    }
     embla_status status = embla_checkpoint_open(path, NULL, &checkpoint);
     if (status == EMBLA_OK) status = rows_open(checkpoint, &m->table);
     if (status == EMBLA_OK) status = open_parts(m, checkpoint);
@@ -150,6 +148,20 @@ const char *play_about(const play_model *model)
 
 /* ---- text to tokens to vectors ---- */
 
+/* The row of a word, or of "#5", which names a row by its number. */
+static int32_t row_of(const play_model *m, const char *word, size_t length)
+{
+    int32_t token = -1;
+    if (m->vocab && embla_vocab_find(m->vocab, word, length, &token) == EMBLA_OK) return token;
+    int64_t number = 0;
+    if (length < 2 || length > 10 || word[0] != '#') return -1;
+    for (size_t i = 1; i < length; i++) {
+        if (word[i] < '0' || word[i] > '9') return -1;
+        number = 10 * number + (word[i] - '0');
+    }
+    return number < embla_table_rows(m->table) ? (int32_t)number : -1;
+}
+
 /* A table without a tokenizer: what is between white space is a word. */
 static const char *cut_words(const play_model *m, const char *text)
 {
@@ -159,10 +171,8 @@ static const char *cut_words(const play_model *m, const char *text)
     answer_open("tokens", '[');
     for (size_t at = strspn(text, white); text[at];) {
         const size_t length = strcspn(text + at, white);
-        int32_t token = -1;
-        if (embla_vocab_find(m->vocab, text + at, length, &token) != EMBLA_OK) token = -1;
         answer_open(NULL, '{');
-        answer_whole("id", token);
+        answer_whole("id", row_of(m, text + at, length));
         answer_text("text", text + at, length);
         answer_whole("begin", (int64_t)at);
         answer_whole("end", (int64_t)(at + length));
@@ -176,9 +186,7 @@ static const char *cut_words(const play_model *m, const char *text)
 
 const char *play_tokens(play_model *model, const char *text)
 {
-    if (model->cutter.tokenizer) return play_cut(&model->cutter, text);
-    if (model->vocab) return cut_words(model, text);
-    return answer_refused("the rows of this table have no words");
+    return model->cutter.tokenizer ? play_cut(&model->cutter, text) : cut_words(model, text);
 }
 
 /* A table of waves in `positions`, which stays the caller's. */
@@ -240,12 +248,13 @@ static void answer_degrees(const play_model *m, size_t count, int32_t first)
 {
     const size_t dim = embla_table_dim(m->table), heads = m->gpt ? m->shape.heads : 1;
     const size_t numbers = dim / heads;
+    const double theta = m->gpt ? m->shape.rope_theta : 10000;
     answer_open("degrees", '[');
     for (size_t i = 0; i < count; i++) {
         answer_open(NULL, '[');
         for (size_t pair = 0; pair < numbers / 2; pair++)
             answer_real(NULL, (double)(first + (int64_t)i) * 180 / acos(-1.0) *
-                                  pow(10000, -2.0 * (double)pair / (double)numbers));
+                                  pow(theta, -2.0 * (double)pair / (double)numbers));
         answer_close('[');
     }
     answer_close('[');
@@ -299,8 +308,7 @@ const char *play_one_hot(const play_model *model, int32_t id)
         for (size_t k = 0; k < dim; k++) product[k] += hot * row[k];
     }
     if (status == EMBLA_OK) {
-        bool same = true;
-        for (size_t k = 0; k < dim; k++) same = same && product[k] == looked[k];
+        const bool same = memcmp(product, looked, dim * sizeof *product) == 0;
         answer_begin();
         answer_open("row", '[');
         for (size_t k = 0; k < dim; k++) answer_float(NULL, product[k]);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
+
 /* Whether the file has a scale for each of the rows. */
 static bool has_scales(const embla_checkpoint *checkpoint, const embla_table *table)
 {
@@ -50,7 +52,7 @@ embla_status rows_open(const embla_checkpoint *checkpoint, embla_table **out)
     float *scales = malloc((size_t)embla_table_rows(stored) * sizeof *scales);
     status =
         embla_table_new(EMBLA_F32, embla_table_rows(stored), embla_table_dim(stored), NULL, &table);
-    if (status == EMBLA_OK && !scales) status = EMBLA_ERR_MEMORY;
+    if (status == EMBLA_OK && !scales) status = answer_no_memory();
     if (status == EMBLA_OK) status = decode(checkpoint, stored, scales, table);
     free(scales);
     embla_table_free(stored);

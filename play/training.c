@@ -47,7 +47,7 @@ static embla_status open_corpus(play_training *t, const char *path, const char *
         embla_status status = embla_tokenizer_open_file(tokenizer, &t->tokenizer);
         if (status != EMBLA_OK) return status;
         t->tokenizer_path = strdup(tokenizer);
-        if (!t->tokenizer_path) return EMBLA_ERR_MEMORY;
+        if (!t->tokenizer_path) return answer_no_memory();
     }
     const embla_corpus_options options = {.kind = tokenizer      ? EMBLA_CORPUS_TOKENIZER
                                                   : c->words > 0 ? EMBLA_CORPUS_WORDS
@@ -89,7 +89,7 @@ static embla_status take_memory(play_training *t)
     t->targets = malloc(batch * sizeof *t->targets);
     t->seen = malloc(vocab * sizeof *t->seen);
     t->words = calloc(vocab, sizeof *t->words);
-    if (!t->before || !t->read || !t->targets || !t->seen || !t->words) return EMBLA_ERR_MEMORY;
+    if (!t->before || !t->read || !t->targets || !t->seen || !t->words) return answer_no_memory();
     for (size_t i = 0; i < vocab; i++) t->words[i] = embla_corpus_name(t->corpus, (int32_t)i);
     return EMBLA_OK;
 }
@@ -97,7 +97,10 @@ static embla_status take_memory(play_training *t)
 play_training *play_train(const char *path, const char *tokenizer, const play_choices *choices)
 {
     play_training *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
+    if (!t) {
+        (void)answer_no_memory();
+        return NULL;
+    }
     embla_status status = open_corpus(t, path, tokenizer, choices);
     if (status == EMBLA_OK) status = make(t, choices);
     if (status == EMBLA_OK) status = take_memory(t);
@@ -294,7 +297,8 @@ static bool copy_tokenizer(const char *from, const char *folder)
     bool good = out != NULL;
     for (size_t count; good && (count = fread(bytes, 1, sizeof bytes, in)) > 0;)
         good = fwrite(bytes, 1, count, out) == count;
-    if (in && fclose(in) != 0) good = false;
+    if (in && ferror(in)) good = false;
+    if (in) (void)fclose(in);
     if (out && fclose(out) != 0) good = false;
     return good;
 }

@@ -310,6 +310,7 @@ class Model(_embla.Gpt):
     checkpoint: Checkpoint
     _tokenizer: Tokenizer | None
     _vocab: Vocab | None
+    _special: tuple[int | None, list[int], bool]
 
     def __new__(cls, path: Path) -> Self:
         checkpoint = Checkpoint(path)
@@ -322,6 +323,7 @@ class Model(_embla.Gpt):
         except Error:
             pass  # a file of llama2.c has words, but no tokenizer
         self._vocab = checkpoint.words()
+        self._special = self._ends(checkpoint)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -339,29 +341,6 @@ class Model(_embla.Gpt):
     def words(self) -> Vocab | None:
         """The words of the tokens."""
         return self._vocab
-
-    def _special(self) -> tuple[int | None, list[int], bool]:
-        """The token that begins a text, those that end one, and whether one leads a prompt.
-
-        They are named by config.json or by GGUF keys. GPT-2 has one word for both, which it
-        puts between texts and not before a prompt; files of llama2.c have the tokens 1 and 2.
-        """
-        vocab = self.shape()["vocab"]
-        word = "<|endoftext|>"
-        between = None if self._vocab is None else self._vocab.find(word)
-        if between is not None and self._vocab is not None and self._vocab.word(between) != word:
-            between = None
-
-        def named(*keys: str) -> int | None:
-            values = [self.checkpoint.value(key) for key in keys]
-            return next((v for v in values if isinstance(v, int) and 0 <= v < vocab), None)
-
-        begin = named("bos_token_id", "tokenizer.ggml.bos_token_id")
-        begin = between if begin is None else begin
-        llama2c = self.checkpoint.format == "llama2.c" and vocab > 2
-        begin = 1 if begin is None and llama2c else begin
-        ends = [begin, 2 if llama2c else None, named("eos_token_id", "tokenizer.ggml.eos_token_id")]
-        return begin, [e for e in ends if e is not None], begin is not None and begin != between
 
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text."""
@@ -385,7 +364,7 @@ class Model(_embla.Gpt):
         return parts.decode("utf-8", "replace")
 
     def _prompt(self, prompt: str | Sequence[int] | None) -> list[int]:
-        begin, _, leads = self._special()
+        begin, _, leads = self._special
         if prompt is None:
             return [0 if begin is None else begin]
         if isinstance(prompt, str):
@@ -415,7 +394,7 @@ class Model(_embla.Gpt):
         The same seed gives the same texts, for any number of threads.
         """
         _check_counts(count=count)
-        ids, ends = self._prompt(prompt), self._special()[1]
+        ids, ends = self._prompt(prompt), self._special[1]
         texts = []
         for n in range(count):
             drawn, _ = self._generate(ids, tokens, ends=ends, temperature=temperature, top_k=top_k,

@@ -270,6 +270,41 @@ static PyObject *gpt_shape(PyObject *self, PyObject *unused)
         (long long)embla_gpt_parameters(handle_of(self)), "family", embla_gpt_family(s));
 }
 
+static PyObject *text_ends(const embla_checkpoint *checkpoint, int64_t tokens)
+{
+    embla_tokenizer *tokenizer = NULL;
+    embla_text_ends found;
+    PyObject *begin = NULL, *ends = NULL;
+    BIND_RUN(true, {
+        if (embla_tokenizer_open(checkpoint, &tokenizer) != EMBLA_OK) tokenizer = NULL;
+        embla_text_ends_find(checkpoint, tokenizer, tokens, &found);
+    });
+    embla_tokenizer_free(tokenizer);
+    begin = found.begin < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(found.begin);
+    ends = PyList_New((Py_ssize_t)found.end_count);
+    for (size_t i = 0; ends && i < found.end_count; i++) {
+        PyObject *one = PyLong_FromLong(found.ends[i]);
+        if (!one) Py_CLEAR(ends);
+        if (one) (void)PyList_SetItem(ends, (Py_ssize_t)i, one);
+    }
+    if (begin && ends) return Py_BuildValue("(NNN)", begin, ends, PyBool_FromLong(found.leads));
+    Py_XDECREF(begin);
+    Py_XDECREF(ends);
+    return NULL;
+}
+
+static PyObject *gpt_ends(PyObject *self, PyObject *source)
+{
+    embla_gpt_shape shape;
+    if (!bind_is(source, bind_checkpoint_type, "checkpoint")) return NULL;
+    embla_status status = embla_gpt_describe(handle_of(self), &shape);
+    if (status != EMBLA_OK) return bind_fail(status);
+    if (!bind_enter(source, false)) return NULL;
+    PyObject *result = text_ends(((bind_object *)source)->handle, shape.vocab);
+    bind_leave(source, false);
+    return result;
+}
+
 /* Tensors by name, as views of the model's memory. */
 static PyObject *gpt_tensors(PyObject *self, PyObject *unused)
 {
@@ -303,6 +338,9 @@ static PyMethodDef methods[] = {
                 "The most probable tokens after a prompt: id, logit, probability of each."),
     {"shape", gpt_shape, METH_NOARGS, "shape()\n--\n\nThe sizes of the model."},
     {"tensors", gpt_tensors, METH_NOARGS, "tensors()\n--\n\nIts tensors by name, without a copy."},
+    {"_ends", gpt_ends, METH_O,
+     "_ends($self, checkpoint, /)\n--\n\n"
+     "The token that begins a text, those that end one, and whether the first leads a prompt."},
     {"_table", gpt_table, METH_O, "_table($self, type, /)\n--\n\nThe token table."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_doc, "Gpt(checkpoint)\n--\n\nA decoder model."},

@@ -244,6 +244,9 @@ static void positions_of_any_kind_can_be_shown(void **state)
     assert_true(strstr(none, "]]}") && !strstr(none, "positions") && !strstr(none, "degrees"));
     play_close(model);
     model = opened(DEMO "/words.vec");
+    assert_has(play_tokens(model, "#5 cat #300 #x"),
+               "{\"id\":5,\"text\":\"#5\",\"begin\":0,\"end\":2},{\"id\":66,");
+    assert_has(play_tokens(model, "#300 #x"), "[{\"id\":-1,\"text\":\"#300\",");
     assert_has(play_embed(model, ids, 2, 0, EMBLA_POSITIONS_LEARNED),
                "{\"error\":\"this model has no table of positions\"}");
     play_close(model);
