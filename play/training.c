@@ -90,7 +90,9 @@ static embla_status take_memory(play_training *t)
     t->seen = malloc(vocab * sizeof *t->seen);
     t->words = calloc(vocab, sizeof *t->words);
     if (!t->before || !t->read || !t->targets || !t->seen || !t->words) return answer_no_memory();
-    for (size_t i = 0; i < vocab; i++) t->words[i] = embla_corpus_name(t->corpus, (int32_t)i);
+    for (size_t i = 0; i < vocab; i++)
+        t->words[i] = t->tokenizer ? embla_tokenizer_text(t->tokenizer, (int32_t)i, NULL)
+                                   : embla_corpus_name(t->corpus, (int32_t)i);
     return EMBLA_OK;
 }
 

@@ -26,6 +26,10 @@ function picture(height, label, draw, more = {}) {
   sizes.observe(canvas);
   return canvas;
 }
+// Those that are replaced are forgotten.
+function forget(root) {
+  root.querySelectorAll('canvas').forEach((canvas) => { pictures.delete(canvas); sizes.unobserve(canvas); });
+}
 const sizes = new ResizeObserver((entries) => entries.forEach((entry) => entry.target.draw()));
 function drawAll() {
   for (const canvas of pictures) {
@@ -70,7 +74,7 @@ function strip(row, most, label) {
 /* A table with marks at some rows: rows is a list of lists or a typed array, dim numbers each. */
 function tablePicture(count, dim, height, label, data) {
   return picture(height, label, (pen, width, tall) => {
-    const { value, most, lit, name } = data(), left = 64, each = tall / count, wide = (width - left) / dim;
+    const { value, most, lit, name } = data(), left = 84, each = tall / count, wide = (width - left) / dim;
     for (let r = 0; r < count; r++) {
       const y = Math.round(r * each), next = Math.round((r + 1) * each);
       for (let k = 0; k < dim; k++) {
@@ -81,23 +85,30 @@ function tablePicture(count, dim, height, label, data) {
     pen.font = '12px system-ui, sans-serif';
     pen.textBaseline = 'middle';
     pen.textAlign = 'right';
-    let last = -20;
+    if (lit.size > 0 && each < 8) { // thin rows: all others step back
+      pen.globalAlpha = 0.6;
+      pen.fillStyle = css.paper;
+      for (let r = 0; r < count; r++) if (!lit.has(r)) pen.fillRect(left, Math.round(r * each), width - left, Math.round((r + 1) * each) - Math.round(r * each));
+      pen.globalAlpha = 1;
+    }
+    const label = (text, y, on) => { pen.fillStyle = on ? css.ink : css.soft; pen.fillText(shortened(text), left - 11, y, left - 12); };
+    let last = -20, names = []; // lit rows that are too near to each other for a line each share one
     for (let r = 0; r < count; r++) {
       const on = lit.has(r), y = (r + 0.5) * each;
       if (on) {
-        pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--lit');
+        pen.strokeStyle = pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--lit');
         pen.fillRect(left - 8, Math.round(r * each), 6, Math.max(2, Math.round((r + 1) * each) - Math.round(r * each)));
-        if (each >= 5) {
-          pen.strokeStyle = pen.fillStyle;
-          pen.lineWidth = 1.5;
-          pen.strokeRect(left, r * each + 0.75, width - left - 1, Math.max(2, each - 1.5));
-        }
+        pen.lineWidth = 1.5;
+        pen.strokeRect(left, each >= 5 ? r * each + 0.75 : y - 2.5, width - left - 1, each >= 5 ? each - 1.5 : 5);
+        if (y - last < 11 && names.length > 0) { names.push(name(r)); continue; }
+        if (names.length > 0) label(names.join(', '), last, true);
+        names = [name(r)], last = y;
+      } else if (each >= 11 && y - last >= 13) {
+        label(name(r), y, false);
+        if (names.length === 0) last = y;
       }
-      if (y - last < (on ? 11 : 13) || (each < 11 && !on)) continue;
-      pen.fillStyle = on ? css.ink : css.soft;
-      pen.fillText(shortened(name(r)).slice(0, 8), left - 11, y);
-      last = y;
     }
+    if (names.length > 0) label(names.join(', '), last, true);
     pen.textAlign = 'left';
   });
 }
@@ -124,7 +135,7 @@ function planePicture(height, label, data, pick) {
       pen.fill();
     });
     pen.globalAlpha = 1;
-    nameThem(pen, places, name, lit, chosen, width, tall, lines.some((line) => line[3]));
+    nameThem(pen, places, name, lit, chosen, width, tall, lines.filter((line) => line[3]));
   }, { plane: true });
   canvas.addEventListener('click', (event) => {
     if (!pick) return;
@@ -169,7 +180,8 @@ function drawLine(pen, from, to, strong, arrow) {
 }
 
 // Names beside their points, first those that matter, where they cover no other name.
-function nameThem(pen, places, name, lit, chosen, width, tall, above) {
+// A name of an arrow's end is on the side away from the arrow.
+function nameThem(pen, places, name, lit, chosen, width, tall, arrows) {
   const taken = [], order = places.map((_, row) => row).filter((row) => places[row]);
   order.sort((a, b) => (b === chosen) - (a === chosen) || lit.has(b) - lit.has(a));
   pen.font = '13px system-ui, sans-serif';
@@ -179,7 +191,9 @@ function nameThem(pen, places, name, lit, chosen, width, tall, above) {
     if (taken.length > 90) break;
     const text = shortened(name(row)), [x, y] = places[row], w = pen.measureText(text).width;
     const sides = [[x + 9, y - 7], [x - 9 - w, y - 7], [x - w / 2, y - 24], [x - w / 2, y + 9]];
-    const spot = (above ? sides.reverse() : sides).find(([left, top]) =>
+    const arrow = arrows.find(([from, to]) => from === row || to === row), other = arrow && places[arrow[0] === row ? arrow[1] : arrow[0]];
+    const far = ([left, top]) => Math.hypot(left + w / 2 - other[0], top + 8 - other[1]);
+    const spot = (other ? sides.sort((a, b) => far(b) - far(a)) : sides).find(([left, top]) =>
       left > 1 && left + w < width - 1 && top > 1 && top + 16 < tall - 1 &&
       !taken.some((t) => left < t[0] + t[2] + 4 && left + w + 4 > t[0] && top < t[1] + 16 && top + 16 > t[1]));
     if (!spot) continue;
@@ -194,10 +208,12 @@ function nameThem(pen, places, name, lit, chosen, width, tall, above) {
 
 /* ---- the loss ---- */
 
-// data(): { losses: [[step, loss] ..], steps, guess }
+// data(): { losses: [[step, loss, mean] ..], steps, guess }, or null
 function lossPicture(label, data) {
   return picture(150, label, (pen, width, tall) => {
-    const { losses, steps, guess } = data(), left = 44, base = tall - 22, right = width - 8;
+    const known = data();
+    if (!known) return;
+    const { losses, steps, guess } = known, left = 44, base = tall - 22, right = width - 8;
     const most = Math.max(guess * 1.08, ...losses.slice(0, 40).map((point) => Math.min(point[1], guess * 1.3)));
     const least = Math.min(guess * 0.5, ...losses.map((point) => point[2])) * 0.95;
     const x = (step) => left + (right - left) * step / Math.max(1, steps), y = (loss) => 8 + (base - 8) * (most - loss) / (most - least);

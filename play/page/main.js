@@ -2,7 +2,7 @@
 // Starts the module, and shows the station that the address names.
 'use strict';
 
-const stations = { start: startStation, tokens: tokensStation, rows: rowsStation, positions: positionsStation, alike: alikeStation,
+const stations = { __proto__: null, start: startStation, tokens: tokensStation, rows: rowsStation, positions: positionsStation, alike: alikeStation,
   arrows: arrowsStation, next: nextStation, learn: learnStation, cost: costStation };
 const names = Object.keys(stations);
 let leave = null; // of the station that is shown: ends what it has begun
@@ -31,7 +31,9 @@ function openSource(facts) {
   const ids = new Map();
   about.words.forEach((word, id) => { if (word !== null && !ids.has(word)) ids.set(word, id); });
   return {
-    handle, about, path: facts.path, operand: facts.operand, name: (id) => shown(about.words[id], id),
+    handle, about, facts, path: facts.path, name: (id) => shown(about.words[id], id),
+    // what commands and controls call it
+    word: (id) => (about.words[id] === null || about.words[id] === '' ? '#' + id : about.words[id]),
     find: (word) => (ids.has(word) ? ids.get(word) : /^#\d+$/.test(word) && Number(word.slice(1)) < about.rows ? Number(word.slice(1)) : -1),
     // Tokens of a text: those that have rows, and the words that have none.
     cut(text) {
@@ -57,10 +59,10 @@ async function startModule() {
 
 // What the page shows by itself when its model is another one than that of the demo.
 function ownDefaults() {
-  const words = app.words.about.words.filter((word) => word !== null && /^\p{L}{3,}$/u.test(word));
-  const some = (name, wanted, i) => { if (app.words.find(wanted) < 0) standard[name] = words[i] || app.words.name(0); };
+  const words = app.words.about.words.filter((word) => word !== null && /^\p{L}{3,}$/u.test(word)), { rows } = app.words.about;
+  const some = (name, wanted, i) => { if (app.words.find(wanted) < 0) standard[name] = words[i] || app.words.word(Math.min(i, rows - 1)); };
   some('word', 'cat', 0), some('other', 'dog', 1), some('plus', 'king', 0), some('minus', 'man', 1), some('then', 'woman', 2);
-  if (app.main.find('flew') < 0) standard.headword = app.main.about.words.find((word) => word !== null && /^\p{L}+$/u.test(word)) || '#0';
+  if (app.main.find('flew') < 0) standard.headword = app.main.about.words.find((word) => word !== null && /^\p{L}+$/u.test(word)) || app.main.word(0);
   for (const name of ['text', 'order', 'before']) {
     let tokens = [];
     try {
@@ -69,11 +71,12 @@ function ownDefaults() {
     }
     if (tokens.length > 0) continue;
     const all = app.main.about.words.filter((word) => word !== null && !/^<.*>$/.test(word)), plain = all.filter((word) => /^\p{L}+$/u.test(word));
-    const own = plain.length > 0 ? plain : all, letters = app.main.about.model && own.every((word) => word.length === 1);
+    const own = plain.length > 0 ? plain : all.length > 0 ? all : ['#0', '#1', '#2'].slice(0, app.main.about.rows), letters = app.main.about.model && own.every((word) => word.length === 1);
     standard[name] = own.slice(0, 5).join(letters ? '' : ' ');
   }
   if (app.main.about.words.every((word) => word === null || word.length <= 1 || /^<.*>$/.test(word))) standard.table = 'main';
   standard.corpus = app.page.texts[0].path;
+  if (app.main.about.model) standard.kind = Math.max(0, KIND_NAMES.indexOf(app.main.about.kind));
 }
 
 /* ---- the frame ---- */
@@ -101,11 +104,16 @@ function frame() {
     item.dataset.station = name;
     return make('li', {}, item);
   })));
-  const themed = () => { readTheme(); drawAll(); };
-  $('theme').addEventListener('change', themed);
-  dark.addEventListener('change', themed);
-  themed();
 }
+
+// The theme is part of the state, like all else that can be chosen.
+function showTheme() {
+  document.querySelectorAll('input[name=theme]').forEach((input) => { input.checked = input.value === state.theme; });
+  readTheme();
+  drawAll();
+}
+$('theme').addEventListener('change', (event) => { set('theme', event.target.value); showTheme(); });
+dark.addEventListener('change', showTheme);
 
 function turn(name) {
   const i = names.indexOf(name), out = make('div', { class: 'turn' });
@@ -118,6 +126,7 @@ function show(name, moved) {
   if (leave) leave();
   leave = null;
   const root = make('div', {});
+  forget($('main'));
   $('main').replaceChildren(root);
   document.querySelectorAll('#nav a').forEach((item) => {
     const here = item.dataset.station === name;
@@ -151,11 +160,13 @@ function go(name, push) {
 
 window.addEventListener('popstate', () => {
   readState();
+  showTheme();
   show(stations[state.s] ? state.s : 'start', true);
 });
 
 async function start() {
   frame();
+  showTheme();
   const still = make('div', {}), note = make('p', { class: 'soft', role: 'status' }, TEXT.page.loading);
   startStation(still);
   $('main').replaceChildren(still, note);
@@ -170,6 +181,7 @@ async function start() {
   ownDefaults();
   readState();
   frame();
+  showTheme();
   const stored = app.page.model.stored;
   $('foot').replaceChildren(make('p', { class: 'soft' }, TEXT.page.foot(app.play.version())), ...(stored ? [make('p', { class: 'soft' }, TEXT.page.stored(stored))] : []));
   go(stations[state.s] ? state.s : 'start', false);

@@ -15,14 +15,19 @@ function make(tag, properties = {}, ...children) {
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 }
-make.svg = new Set(['svg', 'g', 'line', 'circle', 'text', 'path', 'polygon']);
+make.svg = new Set(['svg', 'g', 'line', 'circle', 'text']);
 
 const fixed = (x, digits = 2) => (x === null || x === undefined ? '\u2013' : (Object.is(Math.round(x * 10 ** digits), -0) ? 0 : x).toFixed(digits));
 const percent = (x) => (100 * x).toFixed(x > 0 && x < 0.001 ? 3 : 1) + '\u202f%';
 // A word as a label: what cannot be seen is made visible.
-const visible = (text) => text.replace(/ /g, '\u2423').replace(/\n/g, '\u21b5').replace(/\t/g, '\u21e5');
+const visible = (text) => text.replace(/[ \u0120]/g, '\u2423').replace(/\n/g, '\u21b5').replace(/\t/g, '\u21e5');
 // As a shell reads it.
-const inShell = (text) => (/^[\w./,:-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'");
+const inShell = (text) => (/^[\w./,:#-]+$/.test(text) && text[0] !== '#' ? text : "'" + text.replace(/'/g, "'\\''") + "'");
+// A command of the program; words that begin with - come behind --.
+function commandOf(verb, operands, options = []) {
+  const words = operands.map(inShell), dashed = operands.some((text) => text[0] === '-');
+  return ['embla', verb, ...(dashed ? [...options, '--', ...words] : [...words, ...options])].join(' ');
+}
 const later = (f, wait = 120) => { let timer = 0; return () => { clearTimeout(timer); timer = setTimeout(f, wait); }; };
 const say = (text) => { $('said').textContent = text; };
 
@@ -30,13 +35,15 @@ const say = (text) => { $('said').textContent = text; };
 
 const KEPT = 600; // longer texts are not kept
 const standard = {
-  s: 'start', text: 'the cat sat on a mat', merges: 60, table: 'five', ids: '2,3,0', token: -1,
-  order: 'the dog bit the man', kind: 0, swap: '', u: '3,4', v: '-4,3', word: 'cat', other: 'dog',
-  plus: 'king', minus: 'man', then: 'woman', keep: 0, before: 'the cat sat on a', heat: 1, headword: 'flew',
+  s: 'start', theme: 'auto', text: 'the cat sat on a mat', merges: 60, table: 'five', ids: '2,3,0', token: -1,
+  order: 'the dog bit the man', kind: 0, swap: '', u: '3,4', v: '3,1', word: 'cat', other: 'dog',
+  plus: 'king', minus: 'man', then: 'woman', keep: 0, before: 'the king', heat: 1, headword: 'flew',
   corpus: '', unit: '', dim: 16, pos: 0, tied: 0, rate: 0, steps: 1000, seed: 1, speed: 1, watch: '',
-  preset: 'andrea-120m', V: 8449, d: 768, T: 1024, L: 12, tie: 0, dtype: 'f32', letters: 'the king',
+  preset: 'gpt2', V: 50257, d: 768, T: 1024, L: 0, tie: 1, dtype: 'f32', letters: 'the king',
 };
 const state = { ...standard };
+const fractions = new Set(['heat', 'rate']); // all other numbers are whole
+const kinds = { theme: ['auto', 'light', 'dark'], unit: ['', 'letters', 'words', 'pieces'], dtype: ['f32', 'bf16', 'f8_e4m3', 'q4_0'] };
 // What the limits of the controls are: an address can be edited.
 const limits = {
   merges: [0, 300], kind: [0, 3], heat: [0.1, 2], dim: [2, 64], pos: [0, 3], rate: [0, 1], steps: [1, 100000], seed: [1, 2147483647],
@@ -48,20 +55,22 @@ function readState() {
   for (const [name, value] of Object.entries(standard)) {
     let text = given.get(name);
     if (text === null) { state[name] = value; continue; }
-    if (typeof value !== 'number') { state[name] = text.slice(0, KEPT); continue; }
-    const [least, most] = limits[name] || [-Infinity, Infinity], x = Number(text);
+    if (typeof value !== 'number') { state[name] = kinds[name] && !kinds[name].includes(text) ? value : text.slice(0, KEPT); continue; }
+    const [least, most] = limits[name] || [-Infinity, Infinity], x = fractions.has(name) ? Number(text) : Math.round(Number(text));
     state[name] = text.trim() !== '' && isFinite(x) ? Math.min(most, Math.max(least, x)) : value;
   }
 }
 
+let refused = 0; // how often the browser did not take an address
 const writeState = later(() => {
   const kept = new URLSearchParams();
   for (const [name, value] of Object.entries(standard))
     if (state[name] !== value && String(state[name]).length <= KEPT) kept.set(name, state[name]);
   try {
     history.replaceState(null, '', '#' + kept);
-  } catch (error) { // a browser limits how often
-    writeState();
+    refused = 0;
+  } catch (error) { // a browser limits how often, and a frame of a notebook does not allow it at all
+    if (++refused < 5) writeState();
   }
 }, 250);
 
@@ -80,7 +89,7 @@ function textInput(label, name, changed) {
   const input = make('input', { type: 'text', spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off' });
   const note = make('p', { class: 'soft', hidden: true }, TEXT.page.long);
   input.value = state[name];
-  const act = later(changed, 60);
+  const act = later(() => { if (input.isConnected) changed(); }, 60); // not when its station has been left
   input.addEventListener('input', () => {
     set(name, input.value);
     note.hidden = input.value.length <= KEPT;
@@ -95,7 +104,7 @@ function slider(name, text, changed, { least = limits[name][0], most = limits[na
   const said = make('span', {}, text(state[name]));
   input.value = String(state[name]);
   input.setAttribute('aria-valuetext', text(state[name]));
-  const act = later(changed, 40);
+  const act = later(() => { if (input.isConnected) changed(); }, 40);
   input.addEventListener('input', () => {
     set(name, Number(input.value));
     said.textContent = text(state[name]);
@@ -139,13 +148,14 @@ function checkbox(label, name, changed) {
 
 const button = (text, act, main = false) => make('button', { type: 'button', class: 'act' + (main ? ' main' : ''), onclick: act }, text);
 
-// A word of a table: words that begin with what was typed are offered. `changed` is called with a word that
-// the table has.
+// A word of a table: words that begin with what was typed are offered. `changed` is called for a word that
+// the table does not have, too.
 let pickers = 0;
 function wordPicker(label, name, source, changed) {
   const list = make('datalist', { id: 'words-' + pickers++ });
   const input = make('input', { type: 'text', list: list.id, spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off' });
-  const wrong = make('p', { class: 'wrong-input', hidden: true });
+  const wrong = make('p', { class: 'wrong-input', role: 'alert', hidden: true, id: list.id + '-wrong' });
+  input.setAttribute('aria-describedby', wrong.id);
   const offer = () => {
     const begun = input.value, found = [];
     for (let i = 0; i < source.about.words.length && found.length < 12; i++) {
@@ -159,12 +169,11 @@ function wordPicker(label, name, source, changed) {
     wrong.hidden = known;
     wrong.textContent = known ? '' : TEXT.page.unknown(input.value);
     input.setAttribute('aria-invalid', String(!known));
-    return known;
   };
   input.value = state[name];
   input.addEventListener('input', () => {
     offer();
-    if (!check()) return;
+    check();
     set(name, input.value);
     changed();
   });
@@ -189,7 +198,7 @@ const chips = (items, label) => make('ul', { class: 'chips', 'aria-label': label
 const shown = (word, id) => (word === null || word === undefined ? '#' + id : word === '' ? '""' : visible(word));
 
 function head(texts) {
-  return [make('h1', {}, texts.title), make('p', { class: 'lead' }, texts.lead)];
+  return [make('h1', {}, texts.title), make('p', { class: 'lead' }, texts.lead), ...(texts.glossary ? [glossary(texts.glossary)] : [])];
 }
 
 const tryThis = (text) => make('div', { class: 'box try' }, make('h2', {}, TEXT.page.try), make('p', {}, text));
@@ -238,19 +247,32 @@ function numbersText(text) {
 }
 
 // Where a command runs, and what its numbers have to do with those of the page.
-function terminalNote() {
-  const { model } = app.page, t = TEXT.page;
-  return [model.demo ? t.inDemo : t.inBoth(model.operand), model.command ? t.madeBy(model.command) : '', model.exact ? t.exact : t.rounded].filter(Boolean).join(' ');
+// `facts` are those of the table that it reads; files of the demo are in the page as they are.
+function terminalNote(facts = app.page.model) {
+  const t = TEXT.page, own = facts.path === app.page.model.path && !app.page.model.demo, { command, exact, rows, of } = app.page.model;
+  if (!own) return t.inDemo + ' ' + t.exact;
+  return [t.inBoth(facts.operand), command ? t.madeBy(command) : '', rows < of ? t.cut(number(rows), number(of)) : '', exact ? t.exact : t.rounded].filter(Boolean).join(' ');
 }
 
-function terminal(text, { note = terminalNote(), of = '' } = {}) {
+function terminal(text, { facts = app.page.model, note = () => terminalNote(facts), of = '' } = {}) {
   const title = TEXT.page.terminal + (of ? ': ' + of : '');
   const pre = make('pre', { tabindex: '0', 'aria-label': title });
+  const said = make('div', {});
   const part = make('section', { class: 'box', 'aria-label': title }, make('h2', {}, TEXT.page.terminal),
-    make('div', { class: 'command' }, pre, copyButton(() => pre.textContent)), marked('p', { class: 'soft' }, note));
-  part.update = () => { pre.textContent = text(); };
+    make('div', { class: 'command' }, pre, copyButton(() => pre.textContent)), said);
+  part.update = () => { // a line breaks between words only, not behind a hyphen
+    const command = text();
+    part.hidden = command === '';
+    pre.replaceChildren(...command.split(/( |\n)/).map((word) => (/^[ \n]$/.test(word) ? word : make('span', {}, word))));
+    said.replaceChildren(marked('p', { class: 'soft' }, note()));
+  };
   part.update();
   return part;
+}
+
+// The words that a station uses and does not explain.
+function glossary(words) {
+  return make('details', { class: 'box more' }, make('summary', {}, TEXT.page.words), make('dl', { class: 'words' }, ...words.flatMap(([word, meaning]) => [make('dt', {}, word), marked('dd', {}, meaning)])));
 }
 
 // A text in which `..` are commands and names of files.

@@ -44,6 +44,7 @@ check('rows, to the last bit', () => {
 });
 check('neighbours', () => {
   const theirs = embla('near', 'words.vec', 'cat', '--top', '5').trim().split('\n').map((line) => line.split('\t'));
+  assert.equal(play.near(words, 66, 5).length, 5);
   play.near(words, 66, 5).forEach((near, i) => {
     assert.equal(near.id, Number(theirs[i][2]));
     assert.equal(Number(near.score.toPrecision(9)), Number(theirs[i][3]));

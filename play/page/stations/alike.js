@@ -20,15 +20,17 @@ function armsPart(t) {
       part.arm.setAttribute('x2', String(x));
       part.arm.setAttribute('y2', String(-y));
       part.end.setAttribute('transform', `translate(${x} ${-y})`);
+      part.label.setAttribute('x', x > 7 ? '-1.1' : '0.6'); // inside the picture
+      part.label.setAttribute('y', y > 7 ? '1.2' : '-0.5');
       part.end.setAttribute('aria-valuetext', t.arm(name, fixed(x, 1), fixed(y, 1)));
       part.end.setAttribute('aria-valuenow', String(x));
     }
-    const found = app.play.compareVectors(vectors.u, vectors.v), cosine = found.cosine;
+    const found = app.play.compareVectors(vectors.u, vectors.v), cosine = found.cosine, none = cosine === null || Math.min(...found.norms) === 0;
     const line = (name, value) => [make('dt', {}, name), make('dd', {}, value)];
     facts.replaceChildren(make('dl', { class: 'facts' }, ...line('u', vectors.u.map((x) => fixed(x, 1)).join(', ')), ...line('v', vectors.v.map((x) => fixed(x, 1)).join(', ')),
-      ...line(t.norm('u'), fixed(found.norms[0])), ...line(t.norm('v'), fixed(found.norms[1])), ...line(t.dot, fixed(found.dot)), ...line(t.cosine, fixed(cosine)),
-      ...line(t.angle, cosine === null ? '\u2013' : t.degrees(fixed(Math.acos(Math.min(1, Math.max(-1, cosine))) * 180 / Math.PI, 1)))),
-    make('p', { class: 'soft' }, t.sign[Math.abs(found.dot) < 1e-6 ? 'zero' : found.dot > 0 ? 'positive' : 'negative']));
+      ...line(t.norm('u'), fixed(found.norms[0])), ...line(t.norm('v'), fixed(found.norms[1])), ...line(t.dot, vectors.u.map((x, i) => `${fixed(x, 1)} x ${fixed(vectors.v[i], 1)}`).join(' + ') + ' = ' + fixed(found.dot)), ...line(t.cosine, none ? '\u2013' : fixed(cosine)),
+      ...line(t.angle, none ? '\u2013' : t.degrees(fixed(Math.acos(Math.min(1, Math.max(-1, cosine))) * 180 / Math.PI, 1)))),
+    make('p', { class: 'soft' }, t.sign[none ? 'none' : Math.abs(found.dot) < 1e-6 ? 'zero' : found.dot > 0 ? 'positive' : 'negative']));
   };
   const put = (name, x, y) => {
     vectors[name] = [x, y].map((value) => Math.round(Math.min(REACH, Math.max(-REACH, value)) * 2) / 2);
@@ -54,7 +56,7 @@ function armsPart(t) {
       const place = svg.getBoundingClientRect();
       put(name, (event.clientX - place.left) / place.width * 18 - 9, 9 - (event.clientY - place.top) / place.height * 18);
     });
-    parts[name] = { arm, end };
+    parts[name] = { arm, end, label };
     svg.append(arm, end);
   }
   update();
@@ -68,30 +70,33 @@ function alikeStation(root) {
   const xy = plane.xy.slice(0, MOST);
   let list = [], chosen = 0;
   const canvas = planePicture((width) => Math.min(560, Math.max(300, width * 0.7)), '', () => ({
-    xy, name: words.name, chosen, lines: list.filter(({ id }) => id < xy.length).map(({ id, score }) => [chosen, id, score]),
+    xy, name: words.name, chosen, lines: list.filter(({ id, score }) => id < xy.length && score > 0).map(({ id, score }) => [chosen, id, score]),
   }), (id) => choose(id));
-  const numbers = numbersText(() => tsv([[words.name(chosen), chosen, 1], ...list.map(({ id, score }) => [words.name(id), id, score])]));
-  const command = terminal(() => `embla compare ${words.operand} ${inShell(state.word)} ${inShell(state.other)} --format table\nembla near ${words.operand} ${inShell(state.word)} --top 10`);
+  const numbers = numbersText(() => chosen < 0 ? '' : tsv([[words.name(chosen), chosen, 1], ...list.map(({ id, score }) => [words.name(id), id, score])]));
+  const command = terminal(() => chosen < 0 ? '' : [...(words.find(state.other) < 0 ? [] : [commandOf('compare', [words.facts.operand, state.word, state.other], ['--format', 'table'])]), commandOf('near', [words.facts.operand, state.word], ['--top', '10'])].join('\n'), { facts: words.facts });
   const update = () => {
     const a = words.find(state.word), b = words.find(state.other);
-    if (a < 0) return;
-    chosen = a;
-    list = play.near(words.handle, a, 10);
-    near.replaceChildren(make('h3', {}, t.near(words.name(a))), nearList(list, words.name, t.near(words.name(a)), (id) => choose(id)));
-    if (b >= 0) {
+    chosen = a, list = [];
+    near.replaceChildren();
+    facts.replaceChildren();
+    if (a >= 0) attempt(near, () => {
+      list = play.near(words.handle, a, 10);
+      near.replaceChildren(make('h3', {}, t.near(words.name(a))), nearList(list, words.name, t.near(words.name(a)), (id) => choose(id)));
+    });
+    if (a >= 0 && b >= 0) {
       const found = play.compare(words.handle, a, b), line = (name, value) => [make('dt', {}, name), make('dd', {}, value)];
       facts.replaceChildren(make('dl', { class: 'facts' }, ...line(t.norm(words.name(a)), fixed(found.norms[0], 3)), ...line(t.norm(words.name(b)), fixed(found.norms[1], 3)),
         ...line(t.dot, fixed(found.dot, 3)), ...line(t.cosine, fixed(found.cosine, 3))));
     }
-    canvas.label(t.mapLabel(number(xy.length), words.name(a)));
+    canvas.label(t.mapLabel(number(xy.length), a >= 0 ? words.name(a) : '\u2013'));
     canvas.draw();
     numbers.update();
     command.update();
   };
   const first = wordPicker(t.first, 'word', words, update), second = wordPicker(t.second, 'other', words, update);
-  const choose = (id) => { first.show(about.words[id] === null ? '#' + id : about.words[id]); update(); say(t.near(words.name(id))); };
+  const choose = (id) => { first.show(words.word(id)); update(); say(t.near(words.name(id))); };
   root.append(...head(t), armsPart(t), make('section', { class: 'box', 'aria-label': t.words }, make('h2', {}, t.words), make('div', { class: 'row' }, first, second), facts,
-    make('div', { class: 'wide' }, make('figure', {}, make('h3', {}, t.map), make('p', { class: 'soft' }, t.mapHow), canvas, make('figcaption', {}, TEXT.page.share(percent(plane.share[0]), percent(plane.share[1])))), near), numbers),
+    make('div', { class: 'wide' }, make('figure', {}, make('h3', {}, t.map), make('p', { class: 'soft' }, t.mapHow + (about.rows > MOST ? ' ' + t.first3000(number(MOST), number(about.rows)) : '')), canvas, make('figcaption', {}, TEXT.page.share(percent(plane.share[0]), percent(plane.share[1])))), near), numbers),
   tryThis(t.try), quiz('alike', t, t.answer), command);
   update();
 }

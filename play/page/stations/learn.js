@@ -18,9 +18,9 @@ function trainingChoices() {
 
 function trainingCommand() {
   const { choices, unit, operand } = trainingChoices(), words = unit === 'words' ? ' --words ' + choices.words : '';
-  const tokenizer = unit === 'pieces' ? `embla tokenizer ${operand} -o pieces.json --size ${PIECES} --special '<|endoftext|>'\n` : '';
-  return `${tokenizer}embla train ${operand} --preset microgpt${words}${unit === 'pieces' ? ' --tokenizer pieces.json' : ''} --dim ${choices.dim} --positions ${KIND_NAMES[state.pos]} ` +
-    `${state.tied ? '--tied' : '--untied'} --steps ${choices.steps} --seed ${choices.seed}${choices.rate > 0 ? ' --rate ' + choices.rate : ''} --engine none -o run\nsha256sum run/model.safetensors`;
+  const file = `pieces-${PIECES}.json`, tokenizer = unit === 'pieces' ? `embla tokenizer ${inShell(operand)} -o ${file} --force --size ${PIECES} --special '<|endoftext|>'\n` : '';
+  return `${tokenizer}embla train ${inShell(operand)} --preset microgpt${words}${unit === 'pieces' ? ' --tokenizer ' + file : ''} --dim ${choices.dim} --positions ${KIND_NAMES[state.pos]} ` +
+    `${state.tied ? '--tied' : '--untied'} --steps ${choices.steps} --seed ${choices.seed}${choices.rate > 0 ? ' --rate ' + choices.rate : ''} --engine none -o run &&\nsha256sum run/model.safetensors`;
 }
 
 // The worker; `hear` gets its messages.
@@ -28,7 +28,7 @@ function startWorker(hear) {
   const url = URL.createObjectURL(new Blob([$('worker').textContent], { type: 'text/javascript' }));
   const worker = new Worker(url);
   worker.onmessage = (event) => hear(event.data);
-  worker.onerror = (event) => { event.preventDefault(); hear({ kind: 'failed', sentence: event.message || String(event) }); };
+  worker.onerror = (event) => { event.preventDefault(); hear({ kind: 'failed', run: null, sentence: event.message || String(event) }); };
   URL.revokeObjectURL(url);
   return worker;
 }
@@ -60,9 +60,9 @@ class LearnView {
     this.caption = make('figcaption', {});
     this.plane = planePicture((width) => Math.min(560, Math.max(300, width * 0.8)), '', () => ({
       xy: this.places(), name: (id) => this.name(id), chosen: this.watch, box: this.box, marked: new Set(this.last ? this.last.found.read : []),
-      lines: this.last ? this.last.near.map(({ id, score }) => [this.watch, id, score]) : [],
+      lines: this.last ? this.last.near.filter(({ score }) => score > 0).map(({ id, score }) => [this.watch, id, score]) : [],
     }), (id) => this.pick(id));
-    this.loss = lossPicture('', () => ({ losses: this.losses, steps: this.about ? this.about.steps : 1, guess: this.about ? this.about.guessing : 1 }));
+    this.loss = lossPicture('', () => this.about && { losses: this.losses, steps: this.about.steps, guess: this.about.guessing });
     this.table = make('div', {});
   }
 
@@ -76,16 +76,31 @@ class LearnView {
     this.about = about;
     this.losses = [], this.mean = null, this.sampled = [], this.last = null, this.from = null, this.box = null;
     this.samples.replaceChildren();
+    forget(this.table);
+    this.table.replaceChildren();
+    this.near.replaceChildren();
+    this.read.replaceChildren();
+    this.caption.textContent = '';
+    this.fresh = true;
     this.shape.textContent = this.t.shape({ vocab: number(about.vocab), dim: about.dim, parameters: number(about.parameters), documents: number(about.documents) });
     this.aim.textContent = this.t.aim(number(about.vocab), fixed(about.guessing));
     const lit = () => new Set(this.last ? this.last.found.read : []), part = (key, count, title, name, marks) => {
       const canvas = tablePicture(count, about.dim, count > 60 ? 360 : Math.max(90, 13 * count), title, () => ({
-        value: (r, k) => this.last[key][r * about.dim + k], most: this.most, lit: marks(), name }));
+        value: (r, k) => (this.last ? this.last[key][r * about.dim + k] : 0), most: this.most, lit: marks(), name }));
       return make('figure', {}, make('h3', {}, title), canvas);
     };
     this.tables = [part('rows', about.vocab, this.t.tableTitle, (id) => this.name(id), lit)];
     this.learned = null;
     this.part = part;
+  }
+
+  // Without a training there is nothing to draw.
+  empty(sentence) {
+    this.about = this.last = null, this.losses = [], this.fresh = true;
+    for (const part of [this.table, this.near, this.read, this.samples]) part.replaceChildren();
+    forget(this.table);
+    for (const part of [this.shape, this.aim, this.caption]) part.textContent = '';
+    this.status.textContent = sentence;
   }
 
   // The means of the loss over about 40 steps.
@@ -139,12 +154,13 @@ class LearnView {
     this.near.replaceChildren(make('h3', {}, t.nearTitle(this.name(this.watch))), nearList(last.near, (id) => this.name(id), t.nearTitle(this.name(this.watch)), (id) => this.pick(id)));
     const some = found.read.slice(0, 40);
     this.read.replaceChildren(...(found.step === 0 || (found.read.length === 0 && found.moved.length === 0) ? [make('p', { class: 'soft' }, t.readNone)] : [make('p', {}, t.read(number(found.read.length), number(found.moved.length), number(about.vocab))),
-      chips(some.map((id) => chip(this.name(id), String(id), { lit: true })), t.readTitle), ...(found.moved.length > found.read.length ? [make('p', { class: 'soft' }, t.readMore)] : [])]));
+      chips(some.map((id) => chip(this.name(id), String(id), { lit: true })), t.readTitle), ...(found.moved.length > found.read.length ? [make('p', { class: 'soft' }, about.tied ? t.readTied : t.readMore)] : [])]));
   }
 
   sample({ step, text }) {
     this.sampled.push([step, text]);
-    this.samples.replaceChildren(...this.sampled.slice(-SAMPLES).map(([when, said]) => make('li', {}, make('span', { class: 'when' }, this.t.when(number(when))), said || '\u2026')));
+    const some = this.sampled.length > SAMPLES ? [this.sampled[0], ...this.sampled.slice(1 - SAMPLES)] : this.sampled; // the first stays, to compare
+    this.samples.replaceChildren(...some.map(([when, said]) => make('li', {}, make('span', { class: 'when' }, this.t.when(number(when))), said || '\u2026')));
   }
 
   // Once for each frame; points move between two messages.
@@ -173,9 +189,10 @@ function ownPart(t, use) {
 
 function learnStation(root) {
   const t = TEXT.learn, view = new LearnView(t), own = make('div', {}), failed = make('div', {}), saved = make('div', {});
-  let frame = 0, next = { step: 0, seed: 1 }, running = false, asked = false;
+  if (state.corpus === OWN && !ownText) set('corpus', standard.corpus); // it does not outlive the page
+  let frame = 0, next = { step: 0, seed: 1 }, running = false, asked = false, current = 0, module = app.module;
   const worker = startWorker((message) => hear(message));
-  const ask = (kind, more = {}) => worker.postMessage({ kind, ...more });
+  const ask = (kind, more = {}) => worker.postMessage({ kind, run: current, ...more });
   const sampleAt = (step) => {
     if (asked || step < next.step) return;
     asked = true;
@@ -186,8 +203,8 @@ function learnStation(root) {
     running = now;
     train.textContent = now ? t.pause : t.train;
     const ended = view.last && view.last.found.step >= view.about.steps;
-    train.disabled = Boolean(ended);
-    one.disabled = Boolean(ended);
+    for (const control of [train, one]) control.disabled = !view.last || ended;
+    turnTo.disabled = !view.last;
   };
   const watchList = () => {
     watch.replaceChildren(...view.about.words.map((_, id) => make('option', { value: String(id) }, view.name(id))));
@@ -202,24 +219,26 @@ function learnStation(root) {
       ask('watch', { id: view.watch });
       next = { step: 0, seed: 1 }, asked = false;
       failed.replaceChildren();
-      saved.replaceChildren();
     },
     losses({ losses }) { view.addLosses(losses); },
     moved(message) {
       view.moved(message);
       if (message.kind === 'moved') setRunning(message.running);
       sampleAt(message.found.step);
+      numbers.update();
       if (!message.running) say(view.status.textContent);
     },
     sampled(message) { asked = false; view.sample(message); },
     async saved({ files }) {
-      const sum = await checksum(files[0][1]);
+      const mine = current, sum = await checksum(files[0][1]);
+      if (mine !== current) return; // another training has begun
       saved.replaceChildren(make('h2', {}, t.saved), ...(sum ? [make('p', { class: 'soft', id: 'sum' }, t.sum(sum)), make('p', { class: 'soft' }, t.sumNote)] : []), make('div', { class: 'row' }, button(t.save, () => files.forEach(([name, bytes]) => saveFile(name, bytes)))));
     },
-    failed({ sentence }) { setRunning(false); failed.replaceChildren(wrongInput(new Error(t.stopped(sentence)))); view.status.textContent = ''; },
+    failed({ sentence }) { view.empty(''); setRunning(false); failed.replaceChildren(wrongInput(new Error(t.stopped(sentence)))); },
   };
   hearers.looked = hearers.moved;
   const hear = (message) => {
+    if (message.run !== null && message.run !== current) return;
     hearers[message.kind](message);
     if (message.kind === 'moved' || message.kind === 'looked') requestAnimationFrame(() => ask('drawn'));
   };
@@ -227,16 +246,21 @@ function learnStation(root) {
     const { choices, own: mine } = trainingChoices();
     own.hidden = !mine;
     command.update();
-    if (mine && !ownText) { view.status.textContent = ''; return; }
-    view.status.textContent = t.working;
-    ask('start', { module: app.module, files: app.files, texts: ownText ? [[OWN, ownText]] : [], choices, watch: view.watch });
+    current++;
+    for (const part of [failed, saved]) part.replaceChildren();
+    view.empty(mine && !ownText ? t.ownFirst : t.working);
+    setRunning(false);
+    if (mine && !ownText) { ask('halt'); return; }
+    ask('start', { ...(module ? { module, files: app.files } : {}), texts: ownText ? [[OWN, ownText]] : [], choices, watch: view.watch });
+    module = null; // the worker keeps it, and the files
   };
+  const turnTo = button(t.fit, () => ask('fit'));
   const train = button(t.train, () => { if (running) { setRunning(false); ask('pause'); } else { setRunning(true); ask('run', { perSecond: SPEEDS[state.speed] }); } }, true);
   const one = button(t.one, () => ask('step')), watch = make('select', {});
   view.pick = (id) => { watch.value = String(id); view.watch = id; set('watch', view.about.words[id] || ''); ask('watch', { id }); };
   watch.addEventListener('change', () => view.pick(Number(watch.value)));
   own.append(ownPart(t, begin));
-  const command = terminal(trainingCommand, { note: terminalNote() + ' ' + t.terminalNote });
+  const command = terminal(() => (state.corpus === OWN && !ownText ? '' : trainingCommand()), { note: () => [state.corpus === OWN ? t.needText : TEXT.page.inDemo, t.terminalNote, t.newFolder].join(' ') });
   const numbers = numbersText(() => (view.last ? tsv(Array.from({ length: view.about.vocab }, (_, id) => [view.name(id), id, ...view.last.rows.slice(id * view.about.dim, (id + 1) * view.about.dim)])) : ''));
   const changed = () => begin();
   const kinds = TEXT.positions.kinds.map((name, i) => [i, name]);
@@ -247,7 +271,7 @@ function learnStation(root) {
   make('section', { class: 'box', 'aria-label': t.title }, view.shape, view.aim,
     make('div', { class: 'row' }, train, one, button(t.again, () => begin()), choice(t.speed, 'speed', t.speeds.map((name, i) => [i, name]), () => { if (running) ask('run', { perSecond: SPEEDS[state.speed] }); })),
     view.status, failed,
-    make('div', { class: 'wide' }, make('figure', {}, make('h2', { class: 'small' }, t.planeTitle), view.plane, view.caption, button(t.fit, () => ask('fit'))),
+    make('div', { class: 'wide' }, make('figure', {}, make('h2', { class: 'small' }, t.planeTitle), view.plane, view.caption, turnTo),
       make('div', {}, make('h2', { class: 'small' }, t.lossTitle), view.loss, make('h2', { class: 'small' }, t.writesTitle), view.samples, make('div', { class: 'row' }, field(t.watch, watch)), view.near)),
     saved, make('h2', {}, t.readTitle), view.read, make('h2', {}, t.tablesTitle), view.table, numbers), tryThis(t.try), quiz('learn', t, t.answer), command);
   const units = () => {
@@ -257,7 +281,7 @@ function learnStation(root) {
   };
   let unit = units();
   root.querySelector('.units').replaceWith(unit);
-  const draw = () => { view.draw(); frame = requestAnimationFrame(draw); };
+  const draw = () => { frame = requestAnimationFrame(draw); view.draw(); };
   frame = requestAnimationFrame(draw);
   begin();
   root.learn = { view, ask };

@@ -14,7 +14,7 @@ function smallTable(t, source, update) {
     make('th', { scope: 'row' }, act ? chip(label(id), null, { act: () => { put([...ids, id]); focus(id); }, title: t.add }) : label(id)), ...row.map((x) => make('td', {}, fixed(x))));
   const table = make('table', { class: 'numbers', 'aria-label': t.table }, ...all.map((row, id) => line(id, row, true)));
   table.querySelectorAll('button').forEach((item, id) => { item.dataset.row = id; });
-  return [make('p', { class: 'soft' }, t.add), make('div', { class: 'two' }, make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.table }, table), make('div', {},
+  return [make('p', { class: 'soft' }, t.add), make('div', { class: 'wide' }, make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.table }, table), make('div', {},
     make('h2', { class: 'small' }, t.sequence), chips(ids.map((id) => chip(label(id), null, { lit: true })), t.sequence),
     ids.length > 0 ? button(t.clear, () => put([])) : null,
     make('h2', { class: 'small' }, t.result(ids.length, about.dim)), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.result(ids.length, about.dim) }, make('table', { class: 'numbers' }, ...ids.map((id) => line(id, all[id], false)))))),
@@ -38,15 +38,16 @@ function largeTable(t, source, tokens, update) {
   const label = drawn.length === about.rows ? t.picture(number(about.rows)) : t.pictureSome(drawn.length, number(about.rows));
   const canvas = tablePicture(drawn.length, about.dim, height, label, () => ({ value: (r, k) => rows[r][k] || 0, most, lit, name: (r) => source.name(drawn[r]) }));
   const one = rows[drawn.indexOf(chosen)];
+  const word = source.name(chosen);
   return [chips(tokens.map((token) => chip(visible(token.text), String(token.id), { pressed: token.id === chosen, act: () => {
     set('token', token.id);
     update();
     const again = document.querySelector('.chips [aria-pressed="true"]');
     if (again) again.focus();
   } })), t.sequence),
+  make('h2', { class: 'small' }, t.chosen(word, chosen)), strip(one, most, t.chosen(word, chosen)),
+  make('pre', { tabindex: '0', 'aria-label': t.chosen(word, chosen) }, one.map((x) => fixed(x, 3).padStart(6)).join(' ')),
   make('figure', {}, canvas, make('figcaption', {}, label)),
-  make('h2', { class: 'small' }, t.chosen(source.name(chosen), chosen)), strip(one, most, t.chosen(source.name(chosen), chosen)),
-  make('pre', { tabindex: '0', 'aria-label': t.chosen(source.name(chosen), chosen) }, one.map((x) => fixed(x, 3).padStart(6)).join(' ')),
   ...hotPart(t, source, chosen)];
 }
 
@@ -55,12 +56,12 @@ function hotPart(t, source, id) {
   const vector = Array.from({ length: source.about.rows }, (_, row) => (row === id ? 1 : 0)), from = Math.max(0, Math.min(id - 4, vector.length - 24));
   const some = vector.slice(from, from + 24).join(' '), written = `[${from > 0 ? '.. ' : ''}${some}${from + 24 < vector.length ? ' ..' : ''}]`;
   return [make('h2', {}, t.hot), make('p', { class: 'soft' }, t.hotAbout),
-    make('pre', { tabindex: '0', 'aria-label': t.hotVector(id, number(vector.length)) }, `${written}  x  ${source.operand}, ${number(source.about.rows)} x ${source.about.dim}  =  [${hot.row.slice(0, 6).map((x) => fixed(x)).join(' ')}${hot.row.length > 6 ? ' ..' : ''}]`),
+    make('pre', { tabindex: '0', 'aria-label': t.hotVector(id, number(vector.length)) }, `${written}  x  ${source.facts.operand}, ${number(source.about.rows)} x ${source.about.dim}  =  [${hot.row.slice(0, 6).map((x) => fixed(x)).join(' ')}${hot.row.length > 6 ? ' ..' : ''}]`),
     make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.hot }, make('table', { class: 'plain' },
       make('tr', {}, make('th', { scope: 'col' }, t.kind), make('th', { class: 'n', scope: 'col' }, t.multiplications), make('th', { class: 'n', scope: 'col' }, t.copied)),
       make('tr', {}, make('th', { scope: 'row' }, t.lookup), cell('0'), cell(number(hot.row.length))),
       make('tr', {}, make('th', { scope: 'row' }, t.product), cell(number(hot.multiplications)), cell('0')))),
-    make('p', { class: 'soft' }, t.zero(number(hot.by_zero)) + '. ' + (hot.same ? t.same : ''))];
+    make('p', { class: 'soft' }, t.zero(number(hot.by_zero)) + '. ' + (hot.same ? t.same : t.differs))];
 }
 
 function rowsStation(root) {
@@ -74,12 +75,22 @@ function rowsStation(root) {
   };
   let ids = [];
   const numbers = numbersText(() => tsv(app.play.embed(source().handle, ids, 0, 3).rows.map((row, i) => [ids[i], source().name(ids[i]), ...row])));
-  const command = terminal(() => 'embla lookup ' + source().operand + (source().about.rows <= SMALL ? ' --ids ' + (ids.join(',') || '0') : ' ' + state.text.split(/\s+/).filter(Boolean).slice(0, 12).map(inShell).join(' ')));
+  const command = terminal(() => {
+    if (ids.length === 0) return '';
+    const { facts, about } = source(), words = app.page.model.demo && about.rows > SMALL;
+    return words ? commandOf('lookup', [facts.operand, ...ids.map(source().word)], ['--format', 'text']) : commandOf('lookup', [facts.operand], ['--ids', ids.join(','), '--format', 'text']);
+  }, { note: () => terminalNote(source().facts) });
   const text = textInput(TEXT.page.text, 'text', () => update());
-  const update = () => attempt(out, () => {
+  const update = () => {
+    ids = [];
+    attempt(out, fill);
+    numbers.update();
+    command.update();
+    drawAll();
+  };
+  const fill = () => {
     const { about } = source(), small = about.rows <= SMALL;
     text.hidden = small;
-    ids = [];
     if (small) {
       ids = state.ids.split(',').map(Number).filter((id) => state.ids !== '' && Number.isInteger(id) && id >= 0 && id < about.rows).slice(0, 24);
       out.replaceChildren(...smallTable(t, source(), update));
@@ -91,10 +102,7 @@ function rowsStation(root) {
       out.replaceChildren(...(unknown.length > 0 ? [make('p', { class: 'wrong-input' }, TEXT.page.unknownSome(unknown.slice(0, 8).join(', ')))] : []),
         ...(some.length < tokens.length ? [make('p', { class: 'soft' }, TEXT.page.many(some.length, number(tokens.length)))] : []), ...largeTable(t, source(), some, update));
     }
-    numbers.update();
-    command.update();
-    drawAll();
-  });
+  };
   box.append(make('div', { class: 'row' }, choice(t.table, 'table', [...tables].map(([name, facts]) => [name, facts.operand]), () => {
     set('ids', state.table === 'fox' ? '2,5,7,11,0' : '2,3,0');
     update();

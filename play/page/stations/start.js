@@ -10,13 +10,13 @@ const firstNumbers = (row) => row.slice(0, 2).map((x) => fixed(x).padStart(5)).j
 function startValues() {
   const { play, main, words } = app;
   const tokens = main.cut(standard.text).tokens.slice(0, 3), ids = tokens.map((token) => token.id);
-  const rows = play.embed(main.handle, ids, 0, 3).rows, sums = play.embed(main.handle, ids).sums || rows;
+  const rows = play.embed(main.handle, ids, 0, 3).rows, positions = play.embed(main.handle, ids).positions || rows;
   const near = play.near(words.handle, words.find(standard.word), 2);
   const values = {
-    tokens: tokens.map((token) => pair(token.text, String(token.id))), rows: rows.map(firstNumbers), positions: sums.map(firstNumbers),
+    tokens: tokens.map((token) => pair(token.text, String(token.id))), rows: rows.map(firstNumbers), positions: positions.map(firstNumbers),
     alike: [standard.word, ...near.map(({ id, score }) => pair(words.name(id), fixed(score)))],
   };
-  if (main.about.model) values.next = play.predict(main.handle, promptOf(standard.before), 1, Math.min(3, main.about.rows)).next.map(({ id, probability }) => pair(nextName(id), percent(probability)));
+  if (main.about.model) values.next = play.predict(main.handle, promptOf(main.find('mat') >= 0 ? 'the cat sat on a' : standard.before), 1, Math.min(3, main.about.rows)).next.map(({ id, probability }) => pair(nextName(id), percent(probability)));
   return values;
 }
 

@@ -20,20 +20,26 @@ const piecesText = () => app.page.texts.find((text) => text.path === '/village.t
 
 function tokensStation(root) {
   const t = TEXT.tokens, { play, page } = app, lines = {}, out = {};
-  // Letters: the tokenizer of the demo's model of letters and spaces, where the page has it.
-  const letters = play.cutter((page.ngram || page.letters).path);
+  // Letters: the tokenizer of the demo's model of letters and spaces.
+  const letters = play.cutter(page.ngram.path);
   const ways = {
-    letters: (text) => play.cut(letters, text),
+    letters(text) {
+      try {
+        return play.cut(letters, text);
+      } catch (error) {
+        throw new Error(t.lettersOnly(error.message));
+      }
+    },
     words: (text) => play.tokens(app.main.handle, text),
     pieces: (text) => play.cut(piecesOf(state.merges), text),
   };
   const bytes = new TextEncoder(), chars = new TextDecoder();
-  const numbers = numbersText(() => tsv(Object.entries(out).flatMap(([way, cut]) => cut.tokens.map((token) => [t[way], token.id, visible(token.shown)]))));
+  const numbers = numbersText(() => tsv(Object.entries(out).flatMap(([way, cut]) => cut.tokens.map((token) => [t[way], token.id, token.shown]))));
   const command = terminal(() => {
-    const text = inShell(state.text);
-    return `embla tokens ${page.ngram ? page.ngram.operand : page.letters.operand} ${text} --format pieces\nembla tokens ${page.model.operand} ${text} --format pieces\n` +
-      `embla tokenizer ${piecesText().operand} -o pieces.json --size ${257 + state.merges} --special '<|endoftext|>'\nembla tokens pieces.json ${text} --format pieces`;
+    const file = `pieces-${257 + state.merges}.json`, cut = (model) => commandOf('tokens', [model, state.text.slice(0, KEPT)], ['--format', 'pieces']);
+    return [cut(page.ngram.operand), cut(page.model.operand), `embla tokenizer ${inShell(piecesText().operand)} -o ${file} --force --size ${257 + state.merges} --special '<|endoftext|>'`, cut(file)].join('\n');
   });
+  const kind = page.model.demo ? 'words' : app.main.about.model ? 'model' : 'table';
   const update = () => {
     const encoded = bytes.encode(state.text);
     for (const way of Object.keys(ways)) {
@@ -41,10 +47,16 @@ function tokensStation(root) {
       attempt(lines[way], () => {
         if (state.text === '') throw new Error(TEXT.page.empty);
         const cut = out[way] = ways[way](state.text);
-        for (const token of cut.tokens) token.shown = token.begin < token.end && token.text[0] !== '<' ? chars.decode(encoded.subarray(token.begin, token.end)) : token.text;
+        const parts = new Map(), seen = new Map(); // tokens that are bytes of one character
+        for (const { begin } of cut.tokens) parts.set(begin, (parts.get(begin) || 0) + 1);
+        for (const token of cut.tokens) {
+          const of = parts.get(token.begin), n = (seen.get(token.begin) || 0) + 1;
+          seen.set(token.begin, n);
+          token.shown = visible(token.begin < token.end ? chars.decode(encoded.subarray(token.begin, token.end)) : token.text) + (of > 1 ? ' ' + t.byte(n, of) : '');
+        }
         lines[way].replaceChildren(
           make('p', { class: 'soft' }, t.line(TEXT.page.tokens(cut.tokens.length), number(cut.vocab))),
-          chips(cut.tokens.slice(0, MOST_CHIPS).map((token) => chip(visible(token.shown), String(token.id), { unknown: token.id < 0 })), t[way]),
+          chips(cut.tokens.slice(0, MOST_CHIPS).map((token) => chip(token.shown, String(token.id), { unknown: token.id < 0 || /^<unk/.test(token.text) })), t[way]),
           ...(cut.tokens.length > MOST_CHIPS ? [make('p', { class: 'soft' }, TEXT.page.many(MOST_CHIPS, number(cut.tokens.length)))] : []));
       });
     }
@@ -54,7 +66,8 @@ function tokensStation(root) {
   const box = make('div', { class: 'box' }, textInput(TEXT.page.text, 'text', update));
   for (const way of Object.keys(ways)) {
     lines[way] = make('div', {});
-    box.append(make('h2', {}, t[way]), make('p', { class: 'soft' }, t.about[way]), ...(way === 'pieces' ? [slider('merges', t.merges, update, { step: 10 })] : []), lines[way]);
+    const title = way === 'words' && kind !== 'words' ? t.model(page.model.operand) : t[way];
+    box.append(make('h2', {}, title), make('p', { class: 'soft' }, t.about[way === 'words' ? kind : way]), ...(way === 'pieces' ? [slider('merges', t.merges, update)] : []), lines[way]);
   }
   box.append(numbers);
   root.append(...head(t), box, tryThis(t.try), quiz('tokens', t, () => {
