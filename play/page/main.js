@@ -183,7 +183,7 @@ async function start() {
   frame();
   showTheme();
   const stored = app.page.model.stored;
-  $('foot').replaceChildren(make('p', { class: 'soft' }, TEXT.page.foot(app.play.version())), ...(stored ? [make('p', { class: 'soft' }, TEXT.page.stored(stored))] : []));
+  $('foot').replaceChildren(make('p', { class: 'soft' }, TEXT.page.foot(app.play.version())), ...(stored && !app.page.model.demo ? [make('p', { class: 'soft' }, TEXT.page.stored(stored))] : []));
   go(stations[state.s] ? state.s : 'start', false);
   window.embla = { app, state, go };
   window.emblaReady = true;

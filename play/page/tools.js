@@ -272,7 +272,7 @@ function terminal(text, { facts = app.page.model, note = () => terminalNote(fact
 
 // The words that a station uses and does not explain.
 function glossary(words) {
-  return make('details', { class: 'box more' }, make('summary', {}, TEXT.page.words), make('dl', { class: 'words' }, ...words.flatMap(([word, meaning]) => [make('dt', {}, word), marked('dd', {}, meaning)])));
+  return make('details', { class: 'more glossary' }, make('summary', {}, TEXT.page.words), make('dl', { class: 'words' }, ...words.flatMap(([word, meaning]) => [make('dt', {}, word), marked('dd', {}, meaning)])));
 }
 
 // A text in which `..` are commands and names of files.
