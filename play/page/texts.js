@@ -265,7 +265,7 @@ const TEXT = {
     ownPut: 'Use this text',
     ownNote: (lines, bytes) => (lines === '1' ? '1 line, ' : lines + ' lines, ') + bytes + ' bytes',
     ownFirst: 'Type or paste a text, a sentence or a name in each line. Then choose \u201cUse this text\u201d.',
-    unit: 'A token is', units: ['a letter', 'a word', 'a piece'],
+    unit: 'A token is', units: ['a letter', 'a word', 'a piece'], pieces: (n) => 'A piece is as in station 1: byte pair encoding, learned from this text with ' + n + ' merges.',
     dim: 'Numbers a row', positions: 'Positions', tied: 'Head', tiedYes: 'tied', tiedNo: 'untied',
     rate: 'Learning rate', rateDefault: 'default', steps: 'Steps', seed: 'Seed',
     train: 'Train', pause: 'Pause', one: 'One step', again: 'Start again', fit: 'Turn the plane to the rows of now',

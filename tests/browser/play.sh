@@ -14,7 +14,7 @@ cp -r "$EMBLA_DEMO" demo
     }
     train letters names.txt --steps 200
     train words village.txt --words 300 --steps 60 --dim 32 --positions sinusoidal --tied
-    "$program" tokenizer names.txt -o ../pieces.json --size 300 --special '<|endoftext|>' -q >/dev/null || exit 1
+    "$program" tokenizer names.txt -o ../pieces.json --size 317 --special '<|endoftext|>' -q >/dev/null || exit 1
     train pieces names.txt --tokenizer ../pieces.json --steps 60 --positions rotary --seed 3
     "$program" lookup story the cat sat --format tsv >../lookup.tsv &&
         "$program" near words.vec cat --top 10 >../near.tsv &&

@@ -3,7 +3,6 @@
 'use strict';
 
 const OWN = '/text.txt', SPEEDS = [10, 100, Infinity], SAMPLES = 6, UNITS = ['letters', 'words', 'pieces'];
-const PIECES = 300; // tokens of a tokenizer of pieces, 256 bytes among them
 let ownText = null; // bytes of the learner's own text; it stays while the page is open
 
 // What is trained: the choices as the worker takes them, and as the command has them.
@@ -12,13 +11,13 @@ function trainingChoices() {
   const unit = state.unit || (text && text.words > 0 ? 'words' : 'letters');
   const choices = { path, dim: state.dim, steps: state.steps, seed: state.seed, rate: state.rate, positions: state.pos + 1, tied: state.tied ? 1 : -1 };
   if (unit === 'words') choices.words = text && text.words > 0 ? text.words : 300;
-  if (unit === 'pieces') choices.tokenizer = '/pieces.json', choices.pieces = PIECES;
+  if (unit === 'pieces') choices.tokenizer = '/pieces.json', choices.pieces = 257 + state.merges; // as many as station 1 has
   return { choices, unit, operand: text ? text.operand : 'text.txt', own: !text };
 }
 
 function trainingCommand() {
   const { choices, unit, operand } = trainingChoices(), words = unit === 'words' ? ' --words ' + choices.words : '';
-  const file = `pieces-${PIECES}.json`, tokenizer = unit === 'pieces' ? `embla tokenizer ${inShell(operand)} -o ${file} --force --size ${PIECES} --special '<|endoftext|>'\n` : '';
+  const file = `pieces-${choices.pieces}.json`, tokenizer = unit === 'pieces' ? `embla tokenizer ${inShell(operand)} -o ${file} --force --size ${choices.pieces} --special '<|endoftext|>'\n` : '';
   return `${tokenizer}embla train ${inShell(operand)} --preset microgpt${words}${unit === 'pieces' ? ' --tokenizer ' + file : ''} --dim ${choices.dim} --positions ${KIND_NAMES[state.pos]} ` +
     `${state.tied ? '--tied' : '--untied'} --steps ${choices.steps} --seed ${choices.seed}${choices.rate > 0 ? ' --rate ' + choices.rate : ''} --engine none -o run &&\nsha256sum run/model.safetensors`;
 }
@@ -248,6 +247,8 @@ function learnStation(root) {
     command.update();
     current++;
     for (const part of [failed, saved]) part.replaceChildren();
+    merges.hidden = choices.pieces === undefined;
+    merges.textContent = t.pieces(state.merges);
     view.empty(mine && !ownText ? t.ownFirst : t.working);
     setRunning(false);
     if (mine && !ownText) { ask('halt'); return; }
@@ -260,13 +261,14 @@ function learnStation(root) {
   view.pick = (id) => { watch.value = String(id); view.watch = id; set('watch', view.about.words[id] || ''); ask('watch', { id }); };
   watch.addEventListener('change', () => view.pick(Number(watch.value)));
   own.append(ownPart(t, begin));
+  const merges = make('p', { class: 'soft', hidden: true });
   const command = terminal(() => (state.corpus === OWN && !ownText ? '' : trainingCommand()), { note: () => [state.corpus === OWN ? t.needText : TEXT.page.inDemo, t.terminalNote, t.newFolder].join(' ') });
   const numbers = numbersText(() => (view.last ? tsv(Array.from({ length: view.about.vocab }, (_, id) => [view.name(id), id, ...view.last.rows.slice(id * view.about.dim, (id + 1) * view.about.dim)])) : ''));
   const changed = () => begin();
   const kinds = TEXT.positions.kinds.map((name, i) => [i, name]);
   root.append(...head(t), make('section', { class: 'box', 'aria-label': t.text },
     make('div', { class: 'row' }, choice(t.text, 'corpus', [...app.page.texts.map(({ path, operand }) => [path, operand]), [OWN, t.own]], () => { set('unit', ''); unit.replaceWith(unit = units()); changed(); })), own,
-    make('div', { class: 'row' }, make('span', { class: 'units' })), make('div', { class: 'row' }, choice(t.positions, 'pos', kinds, changed), choice(t.tied, 'tied', [[0, t.tiedNo], [1, t.tiedYes]], changed)),
+    make('div', { class: 'row' }, make('span', { class: 'units' })), merges, make('div', { class: 'row' }, choice(t.positions, 'pos', kinds, changed), choice(t.tied, 'tied', [[0, t.tiedNo], [1, t.tiedYes]], changed)),
     make('div', { class: 'row' }, numberInput(t.dim, 'dim', changed), numberInput(t.steps, 'steps', changed), numberInput(t.seed, 'seed', changed), numberInput(t.rate + ' (0: ' + t.rateDefault + ')', 'rate', changed, false))),
   make('section', { class: 'box', 'aria-label': t.title }, view.shape, view.aim,
     make('div', { class: 'row' }, train, one, button(t.again, () => begin()), choice(t.speed, 'speed', t.speeds.map((name, i) => [i, name]), () => { if (running) ask('run', { perSecond: SPEEDS[state.speed] }); })),
