@@ -292,6 +292,14 @@ function attempt(out, f) {
   }
 }
 
+// What a station shows again after a change: fill() writes into `out`, or a sentence stands there; then the
+// numbers and the command follow.
+function refresh(out, fill, ...parts) {
+  attempt(out, fill);
+  parts.forEach((part) => part.update());
+  drawAll();
+}
+
 function tsv(rows) {
   return rows.map((row) => row.map((cell) => (typeof cell === 'number' && !Number.isInteger(cell) ? Number(cell.toPrecision(9)) : cell)).join('\t')).join('\n');
 }

@@ -2,7 +2,9 @@
 // The page of `embla play` in a browser: its stations, its bits, the keyboard, odd texts, the address, and
 // what it says when something fails.
 import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { check, close, end, folder, keep, modules, open, settle, slow, until } from './page.mjs';
 
 const stations = ['start', 'tokens', 'rows', 'positions', 'alike', 'arrows', 'next', 'learn', 'cost'];
@@ -82,6 +84,38 @@ for (const [name, choices] of [['letters', '&steps=200'], ['words', '&corpus=/vi
     assert.equal((await page.evaluate("document.getElementById('sum').textContent")).split(' ').pop(), read(name + '.sum').trim()));
   await check(`${name}: the page says that it has ended`, async () => assert.match(await page.evaluate(status), /The training has ended/));
   await close(page, 'play, training of ' + name);
+}
+
+/* ---- the commands that the page shows ---- */
+
+{
+  const page = await at('start', '&steps=20'), run = (command) => spawnSync('bash', ['-ec', 'rm -rf run; ' + command], { cwd: folder + '/demo', encoding: 'utf8',
+    env: { ...process.env, PATH: path.dirname(process.env.EMBLA_PROGRAM) + ':' + process.env.PATH } });
+  let ran = 0;
+  for (const [station, choice] of [['tokens'], ['rows', 0], ['rows', 1], ['rows', 2], ['positions', 0], ['positions', 1], ['positions', 2], ['positions', 3], ['alike'], ['arrows'], ['next'], ['learn'], ['cost']]) {
+    await page.evaluate((name) => embla.go(name, true), station);
+    if (choice !== undefined) await page.evaluate((i) => document.querySelectorAll('#main .choice input')[i].click(), choice);
+    await page.evaluate("document.querySelectorAll('#main details').forEach((details) => { details.open = true; })");
+    if (station === 'learn') await until(page, status + ".startsWith('Step 0 of')");
+    await settle(page);
+    for (const command of await page.evaluate("[...document.querySelectorAll('.command')].filter((e) => e.checkVisibility()).map((e) => e.querySelector('pre').textContent)")) {
+      const done = run(command);
+      await check(`${station}: ${command}`, () => assert.equal(done.status, 0, done.stderr));
+      ran++;
+    }
+  }
+  await check('each station shows a command', () => assert.ok(ran >= 13, String(ran)));
+  for (const [word, name] of [["'; echo no", 'a quote'], ['--help', 'an option'], ['$(echo no)', 'a command']]) {
+    await page.evaluate((text) => { embla.state.text = text; embla.go('tokens', true); }, word);
+    await settle(page);
+    await check(`a text with ${name} is one word of the command`, async () => {
+      const done = run((await page.evaluate("document.querySelector('.command pre').textContent")).split('\n').at(-1));
+      assert.equal(done.status, 0, done.stderr);
+      assert.match(done.stdout, /^\d+\t/);
+      assert.ok(!/^no$/m.test(done.stdout) && !/Usage/.test(done.stdout));
+    });
+  }
+  await close(page, 'play, commands');
 }
 
 /* ---- by keyboard alone ---- */

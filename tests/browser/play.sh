@@ -3,7 +3,7 @@
 # this in an empty folder.
 module=$here/../../build/play/play.wasm.gz
 [[ -e $module ]] || skip "the module of the page is not here; packaging/wasm makes it"
-export EMBLA_PLAY=${module%/*} EMBLA_DEMO=$here/../../demo
+export EMBLA_PLAY=${module%/*} EMBLA_DEMO=$here/../../demo EMBLA_PROGRAM=$program
 "$program" play -o play.html --quiet || exit 1
 cp -r "$EMBLA_DEMO" demo
 (

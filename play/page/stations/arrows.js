@@ -30,10 +30,7 @@ function arrowsStation(root) {
     found = [], plane = null;
     out.replaceChildren();
     caption.textContent = '';
-    attempt(out, fill);
-    canvas.draw();
-    numbers.update();
-    command.update();
+    refresh(out, fill, numbers, command);
   };
   const fill = () => {
     ids = [state.plus, state.minus, state.then].map(words.find);

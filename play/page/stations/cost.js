@@ -41,9 +41,7 @@ function costStation(root) {
   });
   const update = () => {
     found = null;
-    attempt(out, fill);
-    numbers.update();
-    command.update();
+    refresh(out, fill, numbers, command);
   };
   const fill = () => {
     const model = known();

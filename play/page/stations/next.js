@@ -36,9 +36,7 @@ function nextStation(root) {
   const command = terminal(() => found === null ? '' : commandOf('predict', [app.page.model.operand, ...(state.before === '' ? [] : [state.before.slice(0, KEPT)])], ['--top', String(TOP), ...(state.heat === 1 ? [] : ['--temperature', String(state.heat)]), '--format', 'table']));
   const update = () => {
     found = null;
-    attempt(out, fill);
-    numbers.update();
-    command.update();
+    refresh(out, fill, numbers, command);
   };
   const fill = () => {
     ids = promptOf(state.before);

@@ -55,10 +55,7 @@ function positionsStation(root) {
   const update = () => {
     made = null, words = [], ids = [];
     changes.replaceChildren();
-    attempt(out, fill);
-    numbers.update();
-    command.update();
-    drawAll();
+    refresh(out, fill, numbers, command);
   };
   const fill = () => {
     const { tokens: before, places, all } = order();

@@ -83,10 +83,7 @@ function rowsStation(root) {
   const text = textInput(TEXT.page.text, 'text', () => update());
   const update = () => {
     ids = [];
-    attempt(out, fill);
-    numbers.update();
-    command.update();
-    drawAll();
+    refresh(out, fill, numbers, command);
   };
   const fill = () => {
     const { about } = source(), small = about.rows <= SMALL;

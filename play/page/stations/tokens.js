@@ -37,8 +37,12 @@ function tokensStation(root) {
   const numbers = numbersText(() => tsv(Object.entries(out).flatMap(([way, cut]) => cut.tokens.map((token) => [t[way], token.id, token.shown]))));
   const command = terminal(() => {
     const file = `pieces-${257 + state.merges}.json`, cut = (model) => commandOf('tokens', [model, state.text.slice(0, KEPT)], ['--format', 'pieces']);
-    return [cut(page.ngram.operand), cut(page.model.operand), `embla tokenizer ${inShell(piecesText().operand)} -o ${file} --force --size ${257 + state.merges} --special '<|endoftext|>'`, cut(file)].join('\n');
+    const known = (way) => out[way] && out[way].tokens.length > 0 && out[way].tokens.every((token) => token.id >= 0);
+    return [...(known('letters') ? [cut(page.ngram.operand)] : []), ...(known('words') && named ? [cut(page.model.operand)] : []),
+      `embla tokenizer ${inShell(piecesText().operand)} -o ${file} --force --size ${257 + state.merges} --special '<|endoftext|>'`, cut(file)].join('\n');
   });
+  // a table without words cuts nothing, and a .bin has no tokenizer in it
+  const named = app.main.about.words.some((word) => word !== null) && !/\.bin$/.test(page.model.path);
   const kind = page.model.demo ? 'words' : app.main.about.model ? 'model' : 'table';
   const update = () => {
     const encoded = bytes.encode(state.text);
