@@ -101,10 +101,9 @@ const char *answer_refused(const char *sentence)
 
 static bool lacked; /* memory, since the last message */
 
-embla_status answer_no_memory(void)
+void answer_lack(void)
 {
     lacked = true;
-    return EMBLA_ERR_MEMORY;
 }
 
 const char *play_error(void)

@@ -13,8 +13,13 @@
 void answer_begin(void);
 /* Ends it, and gives it; {"error": ..} if there was no memory for it. */
 const char *answer_end(void);
-/* Says that there was no memory, of what the library does not see. Gives EMBLA_ERR_MEMORY. */
-embla_status answer_no_memory(void);
+/* Says that there was no memory, of what the library does not see. */
+void answer_lack(void);
+static inline embla_status answer_no_memory(void)
+{
+    answer_lack();
+    return EMBLA_ERR_MEMORY;
+}
 /* {"error": ..} with play_error(). */
 const char *answer_failed(void);
 /* The same with a sentence of ours. */

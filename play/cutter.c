@@ -25,7 +25,7 @@ play_cutter *play_cutter_open(const char *path)
     embla_tokenizer *tokenizer = NULL;
     play_cutter *cutter = calloc(1, sizeof *cutter);
     if (!cutter) {
-        (void)answer_no_memory();
+        answer_lack();
         return NULL;
     }
     embla_status status = embla_tokenizer_open_file(path, &tokenizer);

@@ -92,7 +92,7 @@ play_model *play_open(const char *path)
     embla_checkpoint *checkpoint = NULL;
     play_model *m = calloc(1, sizeof *m);
     if (!m) {
-        (void)answer_no_memory();
+        answer_lack();
         return NULL;
     }
     embla_status status = embla_checkpoint_open(path, NULL, &checkpoint);

@@ -100,7 +100,7 @@ play_training *play_train(const char *path, const char *tokenizer, const play_ch
 {
     play_training *t = calloc(1, sizeof *t);
     if (!t) {
-        (void)answer_no_memory();
+        answer_lack();
         return NULL;
     }
     embla_status status = open_corpus(t, path, tokenizer, choices);
