@@ -91,7 +91,7 @@ function tablePicture(count, dim, height, label, data) {
       for (let r = 0; r < count; r++) if (!lit.has(r)) pen.fillRect(left, Math.round(r * each), width - left, Math.round((r + 1) * each) - Math.round(r * each));
       pen.globalAlpha = 1;
     }
-    const label = (text, y, on) => { pen.fillStyle = on ? css.ink : css.soft; pen.fillText(shortened(text), left - 11, y, left - 12); };
+    const label = (text, y, on) => { pen.fillStyle = on ? css.ink : css.soft; pen.fillText(shortened(text), left - 11, Math.max(8, y), left - 12); };
     let last = -20, names = []; // lit rows that are too near to each other for a line each share one
     for (let r = 0; r < count; r++) {
       const on = lit.has(r), y = (r + 0.5) * each;

@@ -118,12 +118,13 @@ function numberInput(label, name, changed, whole = true) {
   const [least, most] = limits[name];
   const input = make('input', { type: 'number', min: String(least), max: String(most), step: whole ? '1' : 'any', inputmode: whole ? 'numeric' : 'decimal' });
   input.value = String(state[name]);
-  input.addEventListener('change', () => {
+  const take = () => {
     const x = whole ? Math.round(Number(input.value)) : Number(input.value);
     set(name, isFinite(x) ? Math.min(most, Math.max(least, x)) : standard[name]);
-    input.value = String(state[name]);
     changed();
-  });
+  };
+  input.addEventListener('change', () => { take(); input.value = String(state[name]); });
+  input.addEventListener('input', later(() => { if (input.isConnected && input.value !== '' && input.checkValidity()) take(); }, 400));
   return field(label, input);
 }
 

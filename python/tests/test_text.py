@@ -214,7 +214,7 @@ def check_predictions(model):
         wanted = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
         assert [p.id for p in some] == [p.id for p in every[:4]]
         assert np.allclose([p.probability for p in some], wanted[:4])
-    begin, _, leads = model._special()
+    begin, _, leads = model._special
     assert leads and model.predict() == model.predict([begin])
     assert model.predict("ann") == model.predict([begin, *model.tokens("ann")], threads=2)
     assert "<td>" in every._repr_html_() and len(every._repr_html_().split("<tr>")) == vocab + 2

@@ -234,9 +234,11 @@ for (const [name, choices] of [['letters', '&steps=200'], ['words', '&corpus=/vi
     assert.ok(await page.evaluate("document.querySelector('button.main').disabled"));
   });
   const use = async (text) => { await page.evaluate((value) => { document.querySelector('textarea').value = value; }, text); await page.getByRole('button', { name: 'Use this text' }).click(); };
-  const answers = "(document.querySelector('#main .wrong-input') || { textContent: '' }).textContent";
-  await use('');
-  await check('a training without text ends in a sentence', () => until(page, answers + ".includes('The training has stopped')"));
+  await use(' \n ');
+  await check('an empty text is not trained', async () => {
+    await until(page, "document.getElementById('main').textContent.includes('This text is empty.')");
+    assert.ok(await page.evaluate("document.querySelector('button.main').disabled"));
+  });
   await use('aaaa\naaa\naa\n');
   await check('a text of one letter can be trained', () => until(page, status + ".startsWith('Step 0 of 30')"));
   await use('\u{1f600}\u{1f601}\n\u{1f602}\u{1f603}\n\u{1f600}\u{1f602}\n');

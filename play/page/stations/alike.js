@@ -50,7 +50,7 @@ function armsPart(t) {
       event.preventDefault();
       put(name, vectors[name][0] + move[0], vectors[name][1] + move[1]);
     });
-    end.addEventListener('pointerdown', (event) => { end.setPointerCapture(event.pointerId); end.focus(); });
+    end.addEventListener('pointerdown', (event) => { event.preventDefault(); end.setPointerCapture(event.pointerId); end.focus(); });
     end.addEventListener('pointermove', (event) => {
       if (!end.hasPointerCapture(event.pointerId)) return;
       const place = svg.getBoundingClientRect();
@@ -59,6 +59,7 @@ function armsPart(t) {
     parts[name] = { arm, end, label };
     svg.append(arm, end);
   }
+  svg.append(parts.u.end, parts.v.end); // above both lines
   update();
   return make('section', { class: 'box', 'aria-label': t.arms }, make('h2', {}, t.arms), make('p', { class: 'soft' }, t.armsHow), make('div', { class: 'two' }, svg, facts));
 }

@@ -10,17 +10,18 @@ function bytesText(x) {
 
 function giantPart(t) {
   const out = make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.giant }), { play } = app;
-  let source = null;
-  const update = () => attempt(out, () => {
+  let source = null, shown = '';
+  const update = () => { shown = ''; attempt(out, fill); command.update(); };
+  const fill = () => {
     if (!source) source = openSource(app.page.ngram);
     const { tokens } = source.cut(state.letters), some = tokens.slice(0, 12);
     if (some.length === 0) throw new Error(TEXT.page.empty);
     const found = play.ngram(source.path, some.map((token) => token.id));
     out.replaceChildren(make('table', { class: 'plain' }, make('tr', {}, ...t.giantColumns.map((name) => make('th', { scope: 'col' }, name))),
       ...found.tokens.map((token, i) => make('tr', {}, make('th', { scope: 'row' }, visible(some[i].text)), make('td', {}, token.rows.map(number).join('  ')), make('td', {}, token.values[0].slice(0, 3).map((x) => fixed(x, 3)).join('  ') + ' ..')))));
-    command.update();
-  });
-  const command = terminal(() => commandOf('rows', [app.page.ngram.operand, ...[...state.letters].slice(0, 12)]), { of: t.giantText, facts: app.page.ngram });
+    shown = state.letters;
+  };
+  const command = terminal(() => shown === '' ? '' : commandOf('rows', [app.page.ngram.operand, ...[...shown].slice(0, 12)]), { of: t.giantText, facts: app.page.ngram });
   const details = make('details', { class: 'box more' }, make('summary', {}, t.giant), make('p', { class: 'soft' }, t.giantAbout), textInput(t.giantText, 'letters', update), out, command);
   details.addEventListener('toggle', () => { if (details.open) update(); });
   details.close = () => { if (source) play.close(source.handle); };
@@ -50,7 +51,7 @@ function costStation(root) {
     const whole = found.trunk.parameters > 0; // else a share of all is not known
     inputs.querySelector('.layers').hidden = Boolean(model && model.layers === 0);
     const cell = (x) => make('td', { class: 'n' }, x);
-    out.replaceChildren(make('p', { class: 'soft' }, model ? model.about : ''), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.title }, make('table', { class: 'plain' },
+    out.replaceChildren(make('p', { class: 'soft' }, model && model.untied === (state.tie === 0) ? model.about : ''), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.title }, make('table', { class: 'plain' },
       make('tr', {}, ...t.columns.slice(0, whole ? 4 : 3).map((name, i) => make('th', { scope: 'col', class: i > 0 ? 'n' : null }, name))),
       ...Object.entries(t.parts).filter(([name]) => (found[name].parameters > 0 || name === 'head') && (whole || name !== 'total')).map(([name, text]) => make('tr', {}, make('th', { scope: 'row' }, text),
         cell(number(found[name].parameters)), cell(bytesText(found[name].bytes)), ...(whole ? [cell(percent(found[name].bytes / found.total.bytes))] : []))))),

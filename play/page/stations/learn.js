@@ -69,7 +69,11 @@ class LearnView {
     this.about = null, this.last = null, this.from = null, this.losses = [], this.mean = null, this.box = null, this.watch = 0, this.sampled = [], this.pick = () => {};
   }
 
-  name(id) { return shown(this.about.words[id], id); }
+  // A piece of one byte that is no character by itself has a letter that stands for it.
+  name(id) {
+    const word = this.about.words[id], { words } = this.about;
+    return words.length > 256 && word !== null && id <= 256 && [...word].length === 1 && word.codePointAt(0) > 0x7e && word !== '\u0120' ? this.t.oneByte(word) : shown(word, id);
+  }
 
   ready(about) {
     this.about = about;
@@ -178,7 +182,13 @@ function ownPart(t, use) {
   const area = make('textarea', { spellcheck: 'false' }), note = make('p', { class: 'soft' }), file = make('input', { type: 'file', accept: '.txt,text/plain' });
   const facts = () => { note.textContent = ownText ? t.ownNote(number(new TextDecoder().decode(ownText).split('\n').filter(Boolean).length), number(ownText.length)) : ''; };
   if (ownText && ownText.length < 200000) area.value = new TextDecoder().decode(ownText);
-  const put = (bytes) => { ownText = bytes; facts(); use(); };
+  const put = (bytes) => {
+    const empty = new TextDecoder().decode(bytes).trim() === '';
+    ownText = empty ? null : bytes;
+    facts();
+    use();
+    if (empty) note.textContent = t.ownEmpty;
+  };
   file.addEventListener('change', async () => {
     if (file.files.length > 0) { const bytes = new Uint8Array(await file.files[0].arrayBuffer()); area.value = bytes.length < 200000 ? new TextDecoder().decode(bytes) : ''; put(bytes); }
   });
@@ -188,8 +198,7 @@ function ownPart(t, use) {
 
 function learnStation(root) {
   const t = TEXT.learn, view = new LearnView(t), own = make('div', {}), failed = make('div', {}), saved = make('div', {});
-  if (state.corpus === OWN && !ownText) set('corpus', standard.corpus); // it does not outlive the page
-  let frame = 0, next = { step: 0, seed: 1 }, running = false, asked = false, current = 0, module = app.module;
+  let frame = 0, next = { step: 0, seed: 1 }, running = false, asked = false, current = 0, module = app.module, lost = state.corpus === OWN && !ownText; // an own text does not outlive the page
   const worker = startWorker((message) => hear(message));
   const ask = (kind, more = {}) => worker.postMessage({ kind, run: current, ...more });
   const sampleAt = (step) => {
@@ -249,7 +258,8 @@ function learnStation(root) {
     for (const part of [failed, saved]) part.replaceChildren();
     merges.hidden = choices.pieces === undefined;
     merges.textContent = t.pieces(state.merges);
-    view.empty(mine && !ownText ? t.ownFirst : t.working);
+    view.empty(mine && !ownText ? (lost ? t.ownLost : t.ownFirst) : t.working);
+    lost = false;
     setRunning(false);
     if (mine && !ownText) { ask('halt'); return; }
     ask('start', { ...(module ? { module, files: app.files } : {}), texts: ownText ? [[OWN, ownText]] : [], choices, watch: view.watch });

@@ -42,6 +42,7 @@ function nextStation(root) {
     ids = promptOf(state.before);
     const begins = ids[0] === main.about.bos ? 1 : 0, top = Math.min(TOP, main.about.rows);
     if (ids.length === 0) throw new Error(TEXT.page.empty);
+    if (ids.length > main.about.positions) throw new Error(t.long(number(ids.length), number(main.about.positions)));
     const plain = play.predict(main.handle, ids, 1, top); // how probable the words were does not depend on the slider
     found = state.heat === 1 ? plain : play.predict(main.handle, ids, state.heat, top);
     const title = ids.length > begins ? t.after(main.name(ids[ids.length - 1])) : t.begin;
@@ -53,8 +54,7 @@ function nextStation(root) {
         set('before', play.textOf(main.handle, [...ids.slice(begins), first.id]));
         input.querySelector('input').value = state.before;
         update();
-        const again = out.querySelector('button.act');
-        if (again) again.focus();
+        (out.querySelector('button.act') || input.querySelector('input')).focus();
       })])),
       ...(each.length > 0 ? [make('h2', { class: 'small' }, t.each), chips(each, t.each), make('p', { class: 'soft' }, t.eachNote(fixed(plain.loss, 3), fixed(plain.loss / Math.LN2)))] : []));
   };

@@ -45,6 +45,7 @@ function positionsStation(root) {
   const angles = () => make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.angles }, make('h3', {}, t.angles), make('table', { class: 'numbers' }, ...made.degrees.map((row, i) => make('tr', {}, make('th', { scope: 'row' }, words[i] + ' ' + i), ...row.map((x) => make('td', {}, x === 0 ? '0' : x < 0.01 ? x.toExponential(1) : x.toFixed(x < 10 ? 2 : 1)))))));
   const compare = (tokens, places) => {
     if (places.every((place, i) => place === i)) { changes.replaceChildren(make('p', { class: 'soft' }, t.nothing)); return; }
+    if (places.every((place, i) => tokens[place].id === tokens[i].id)) { changes.replaceChildren(make('p', { class: 'soft' }, t.sameWord)); return; }
     const before = vectors(tokens.map((token) => token.id)), after = made, whole = (v) => v.sums || v.rows;
     const lines = tokens.map((token, i) => ({ token, i, to: places.indexOf(i) })).map(({ token, i, to }) => make('tr', {},
       make('th', { scope: 'row' }, visible(token.text)), make('td', {}, t.move(i, to)), make('td', {}, t.same),

@@ -18,7 +18,7 @@ function smallTable(t, source, update) {
     make('h2', { class: 'small' }, t.sequence), chips(ids.map((id) => chip(label(id), null, { lit: true })), t.sequence),
     ids.length > 0 ? button(t.clear, () => put([])) : null,
     make('h2', { class: 'small' }, t.result(ids.length, about.dim)), make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t.result(ids.length, about.dim) }, make('table', { class: 'numbers' }, ...ids.map((id) => line(id, all[id], false)))))),
-  ...hotPart(t, source, ids.length > 0 ? ids[ids.length - 1] : 0)];
+  ...(ids.length > 0 ? hotPart(t, source, ids[ids.length - 1]) : [make('p', { class: 'soft' }, t.choose)])];
 }
 
 // The rows that are drawn: all, or in a large table those of the text with their neighbours.
