@@ -257,6 +257,14 @@ static dnnl_status_t execute(dnnl_primitive_t primitive, const operand *a, const
     return execute_any(primitive, args, 3);
 }
 
+/* Where the numbers of an operand are one column, oneDNN 3.7.2 looks for them, or writes them, side
+ * by side, whatever the stride says. */
+static bool is_misread(const embla_product_bf16 *p)
+{
+    return (p->n == 1 && p->out_stride > 1) ||
+           (p->m == 1 && p->form == EMBLA_PRODUCT_AT_B && p->a_stride > 1);
+}
+
 /* The three matrices where they are stored. */
 static dnnl_status_t operands_new(const embla_product_bf16 *p, operand *a, operand *b, operand *out)
 {
@@ -409,6 +417,7 @@ static dnnl_status_t matmul_bf16(const embla_product_bf16 *p)
 
 static bool multiply_bf16(const embla_product_bf16 *p, embla_status *status)
 {
+    if (is_misread(p)) return false;
     int before = one_thread_begin();
     dnnl_status_t outcome = matmul_bf16(p);
     one_thread_end(before);
@@ -474,7 +483,7 @@ static dnnl_status_t prepare(const embla_product_bf16 *p, embla_prepared *it)
     operand a = {0}, b = {0};
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
-    dnnl_status_t status = operands_new(p, &a, &b, &it->out);
+    dnnl_status_t status = is_misread(p) ? dnnl_unimplemented : operands_new(p, &a, &b, &it->out);
     if (status == dnnl_success) status = any_new((dnnl_dim_t)p->m, (dnnl_dim_t)p->k, &it->a);
     if (status == dnnl_success) status = any_new((dnnl_dim_t)p->k, (dnnl_dim_t)p->n, &it->b);
     if (status == dnnl_success) status = attributes_new(p->add, &attributes);

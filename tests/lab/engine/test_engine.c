@@ -274,12 +274,12 @@ static void check_bf16(embla_product_bf16 p, size_t gap, bool prepared)
 
 static void bf16_is_multiplied_in_float(void **state)
 {
-    static const size_t sizes[][4] = {{1, 1, 1, 0},
-                                      {3, 5, 7, 1},
-                                      {40, 33, 1100, 0}, /* more than two blocks deep */
-                                      {300, 2, 20, 3},
-                                      {2, 600, 20, 3}, /* more than one block high, and wide */
-                                      {259, 515, SLOW_BUILD ? 70 : 515, 2}};
+    static const size_t sizes[][4] = {
+        {1, 1, 1, 0},      {3, 5, 7, 1},
+        {40, 33, 1100, 0},                  /* more than two blocks deep */
+        {300, 2, 20, 3},   {2, 600, 20, 3}, /* more than one block high, and wide */
+        {1, 20, 9, 2},                      /* columns, with room between the numbers */
+        {20, 1, 9, 2},     {259, 515, SLOW_BUILD ? 70 : 515, 2}};
     float *space = malloc(EMBLA_BF16_SPACE * sizeof *space);
     (void)state;
     assert_non_null(space);
