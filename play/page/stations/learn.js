@@ -2,6 +2,7 @@
 // Station 7: a training in a worker: rows on a plane, the loss, what a step read, and what the model writes.
 'use strict';
 
+const TABLE_EVERY = 120, TEXTS_EVERY = 250; // milliseconds, while a training runs
 const OWN = '/text.txt', SPEEDS = [10, 100, Infinity], SAMPLES = 6, UNITS = ['letters', 'words', 'pieces'];
 let ownText = null; // bytes of the learner's own text; it stays while the page is open
 
@@ -66,6 +67,7 @@ class LearnView {
   }
 
   clear() {
+    this.drawn = this.said = 0, this.stale = false;
     this.about = null, this.last = null, this.from = null, this.losses = [], this.mean = null, this.box = null, this.watch = 0, this.sampled = [], this.pick = () => {};
   }
 
@@ -145,6 +147,8 @@ class LearnView {
     let most = 0;
     for (const x of message.rows) most += x * x;
     this.most = 2.2 * Math.sqrt(most / message.rows.length) || 1;
+    if (message.running && this.at - this.said < TEXTS_EVERY) return; // so that a name in a list can be clicked
+    this.said = this.at;
     this.texts();
   }
 
@@ -168,10 +172,14 @@ class LearnView {
 
   // Once for each frame; points move between two messages.
   draw() {
-    if (this.fresh || performance.now() - this.at < 100) this.plane.draw();
-    if (!this.fresh) return;
+    const now = performance.now();
+    if (this.fresh || now - this.at < 100) this.plane.draw();
+    if (this.fresh) this.loss.draw();
+    this.stale = this.stale || this.fresh;
     this.fresh = false;
-    this.loss.draw();
+    if (!this.stale || (this.last && this.last.running && now - this.drawn < TABLE_EVERY)) return;
+    this.stale = false;
+    this.drawn = now;
     this.table.querySelectorAll('canvas').forEach((canvas) => canvas.draw());
   }
 }
