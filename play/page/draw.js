@@ -55,20 +55,12 @@ function range(rows) {
   return sizes[Math.floor(0.97 * (sizes.length - 1))] || 1;
 }
 
-function drawCells(pen, rows, x, y, width, height, most) {
-  const tall = height / rows.length;
-  rows.forEach((row, r) => {
-    const wide = width / row.length;
-    for (let k = 0; k < row.length; k++) {
-      pen.fillStyle = row[k] === null ? css.line : cellColor(row[k], most);
-      pen.fillRect(x + k * wide, y + r * tall, Math.ceil(wide * 100) / 100 + 0.3, tall + 0.3);
-    }
-  });
-}
-
 // One row as a strip, for lines of several.
 function strip(row, most, label) {
-  return picture(20, label, (pen, width, height) => drawCells(pen, [row], 0, 0, width, height, most));
+  return picture(20, label, (pen, width, height) => row.forEach((x, k) => {
+    pen.fillStyle = x === null ? css.line : cellColor(x, most);
+    pen.fillRect(k * width / row.length, 0, width / row.length + 0.4, height);
+  }));
 }
 
 /* A table with marks at some rows: rows is a list of lists or a typed array, dim numbers each. */
@@ -96,7 +88,7 @@ function tablePicture(count, dim, height, label, data) {
     for (let r = 0; r < count; r++) {
       const on = lit.has(r), y = (r + 0.5) * each;
       if (on) {
-        pen.strokeStyle = pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--lit');
+        pen.strokeStyle = pen.fillStyle = css.lit;
         pen.fillRect(left - 8, Math.round(r * each), 6, Math.max(2, Math.round((r + 1) * each) - Math.round(r * each)));
         pen.lineWidth = 1.5;
         pen.strokeRect(left, each >= 5 ? r * each + 0.75 : y - 2.5, width - left - 1, each >= 5 ? each - 1.5 : 5);
@@ -131,7 +123,7 @@ function planePicture(height, label, data, pick) {
       pen.globalAlpha = lit.has(row) || !many || chosen < 0 ? 1 : 0.55;
       pen.beginPath();
       pen.arc(...place, row === chosen ? 7 : lit.has(row) ? 5 : many ? 3.5 : 5, 0, 7);
-      pen.fillStyle = row === chosen ? css.ink : marked && marked.has(row) ? getComputedStyle(document.documentElement).getPropertyValue('--lit') : `rgb(${tints[theme][many ? 0 : row % 20]})`;
+      pen.fillStyle = row === chosen ? css.ink : marked && marked.has(row) ? css.lit : `rgb(${tints[theme][many ? 0 : row % 20]})`;
       pen.fill();
     });
     pen.globalAlpha = 1;

@@ -31,7 +31,7 @@ function openSource(facts) {
   const ids = new Map();
   about.words.forEach((word, id) => { if (word !== null && !ids.has(word)) ids.set(word, id); });
   return {
-    handle, about, facts, path: facts.path, name: (id) => shown(about.words[id], id),
+    handle, about, facts, name: (id) => shown(about.words[id], id),
     // what commands and controls call it
     word: (id) => (about.words[id] === null || about.words[id] === '' ? '#' + id : about.words[id]),
     find: (word) => (ids.has(word) ? ids.get(word) : /^#\d+$/.test(word) && Number(word.slice(1)) < about.rows ? Number(word.slice(1)) : -1),
@@ -81,11 +81,9 @@ function ownDefaults() {
 
 /* ---- the frame ---- */
 
-const linkTo = (name) => '#' + new URLSearchParams({ s: name });
-
 // A link changes the station alone; what was chosen stays.
 function link(name, text) {
-  return make('a', { href: linkTo(name), onclick: (event) => {
+  return make('a', { href: '#s=' + name, onclick: (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     go(name, true);
@@ -110,6 +108,7 @@ function frame() {
 function showTheme() {
   document.querySelectorAll('input[name=theme]').forEach((input) => { input.checked = input.value === state.theme; });
   readTheme();
+  css.lit = getComputedStyle(document.documentElement).getPropertyValue('--lit');
   drawAll();
 }
 $('theme').addEventListener('change', (event) => { set('theme', event.target.value); showTheme(); });

@@ -26,14 +26,8 @@ function tell(found, kind = 'moved') {
 // Trains ahead with the same choices, for a while, and keeps the rows of its end.
 function lookAhead() {
   const ahead = play.train(choices.path, choices), end = performance.now() + AHEAD;
-  const all = play.trainAbout(ahead);
-  let step = 0;
-  while (step < all.steps && performance.now() < end) {
-    const some = Math.min(20, all.steps - step);
-    play.trainSteps(ahead, some);
-    step += some;
-  }
-  about = all;
+  about = play.trainAbout(ahead);
+  for (let step = 0; step < about.steps && performance.now() < end; step += 20) play.trainSteps(ahead, Math.min(20, about.steps - step));
   aim = rowsOf(ahead);
   aimed = 'end';
   play.trainClose(ahead);
@@ -54,7 +48,6 @@ function start(message) {
   if (choices.pieces > 0) play.cutterClose(play.cutterTrain(choices.path, choices.tokenizer, choices.pieces));
   lookAhead();
   training = play.train(choices.path, choices);
-  about = play.trainAbout(training);
   watch = Math.min(Math.max(0, message.watch), about.vocab - 1);
   rate.now = null;
   post({ kind: 'ready', about });
@@ -66,7 +59,7 @@ function stop() {
   clearTimeout(timer);
 }
 
-// Some steps, as many as the speed asks for, then a look at the messages.
+// Some steps, as many as the speed asks for, then a look at the messages. The last step has not been made.
 function slice() {
   if (!running || training === 0) return;
   const now = performance.now(), end = now + SLICE;
@@ -75,8 +68,6 @@ function slice() {
   while (performance.now() < end) {
     const due = Math.floor((performance.now() - begun) / 1000 * perSecond) - made;
     if (due <= 0) break;
-    const step = found ? found.step : play.trainSteps(training, 0).step;
-    if (step >= about.steps) break;
     found = play.trainSteps(training, 1);
     losses.push([found.step, found.loss]);
     made++;

@@ -16,7 +16,7 @@ function giantPart(t) {
     if (!source) source = openSource(app.page.ngram);
     const { tokens } = source.cut(state.letters), some = tokens.slice(0, 12);
     if (some.length === 0) throw new Error(TEXT.page.empty);
-    const found = play.ngram(source.path, some.map((token) => token.id));
+    const found = play.ngram(source.facts.path, some.map((token) => token.id));
     out.replaceChildren(make('table', { class: 'plain' }, make('tr', {}, ...t.giantColumns.map((name) => make('th', { scope: 'col' }, name))),
       ...found.tokens.map((token, i) => make('tr', {}, make('th', { scope: 'row' }, visible(some[i].text)), make('td', {}, token.rows.map(number).join('  ')), make('td', {}, token.values[0].slice(0, 3).map((x) => fixed(x, 3)).join('  ') + ' ..')))));
     shown = state.letters;

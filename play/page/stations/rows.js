@@ -4,9 +4,8 @@
 
 const SMALL = 16, ALL = 400; // rows of a table that is shown as numbers; rows that are drawn, all of them
 
-function smallTable(t, source, update) {
+function smallTable(t, source, ids, update) {
   const { about } = source, all = app.play.embed(source.handle, about.words.map((_, id) => id), 0, 3).rows;
-  const ids = state.ids.split(',').map(Number).filter((id, i) => state.ids !== '' && Number.isInteger(id) && id >= 0 && id < about.rows).slice(0, 24);
   const put = (list) => { set('ids', list.join(',')); update(); };
   const label = (id) => (about.words[id] === null || about.words[id] === String(id) ? String(id) : source.name(id) + ' ' + id);
   const focus = (id) => { const again = document.querySelector(`[data-row="${id}"]`); if (again) again.focus(); };
@@ -90,7 +89,7 @@ function rowsStation(root) {
     text.hidden = small;
     if (small) {
       ids = state.ids.split(',').map(Number).filter((id) => state.ids !== '' && Number.isInteger(id) && id >= 0 && id < about.rows).slice(0, 24);
-      out.replaceChildren(...smallTable(t, source(), update));
+      out.replaceChildren(...smallTable(t, source(), ids, update));
     } else {
       const { tokens, unknown } = source().cut(state.text);
       if (tokens.length === 0) throw new Error(unknown.length > 0 ? TEXT.page.unknown(unknown[0]) : TEXT.page.empty);

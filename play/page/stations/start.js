@@ -10,7 +10,7 @@ const firstNumbers = (row) => row.slice(0, 2).map((x) => fixed(x).padStart(5)).j
 function startValues() {
   const { play, main, words } = app;
   const tokens = main.cut(standard.text).tokens.slice(0, 3), ids = tokens.map((token) => token.id);
-  const rows = play.embed(main.handle, ids, 0, 3).rows, positions = play.embed(main.handle, ids).positions || rows;
+  const { rows, positions = rows } = play.embed(main.handle, ids);
   const near = play.near(words.handle, words.find(standard.word), 2);
   const values = {
     tokens: tokens.map((token) => pair(token.text, String(token.id))), rows: rows.map(firstNumbers), positions: positions.map(firstNumbers),
